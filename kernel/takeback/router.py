@@ -1,0 +1,321 @@
+"""The router: look up, reach, validate, run, tell the audit, answer."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from pydantic import BaseModel, ValidationError
+
+from takeback.callers import Caller
+from takeback.context import Context, Scope
+from takeback.errors import NotFoundError, RefusedError, TakebackError, UsageError
+from takeback.gate import Gate
+from takeback.reach import Decision, Rules, decide
+from takeback.tools import ToolSpec
+
+_log = logging.getLogger("takeback.router")
+_MOST_VERDICTS = 1024
+
+# Who may start a chain under which labels. No label of a person's is ever among them: what an inverse
+# may do is then never more than a module may.
+CALL_AS: Mapping[str, frozenset[str]] = {"module:undo": frozenset({"module:undo"})}
+
+
+class CallRecord(NamedTuple):
+    """What the audit learns of one routed call; never its arguments.
+
+    `at` is nanoseconds since the epoch, `outcome` is `ok`, `cancelled` or an error's code.
+    """
+
+    id: str
+    parent: str | None
+    at: int
+    duration_ns: int
+    caller: str
+    origin: str
+    tool: str
+    allowed: bool
+    reason: str
+    outcome: str
+
+
+class _Entry:
+    """A registered tool with everything that can be worked out beforehand."""
+
+    __slots__ = ("gate", "label", "output", "run", "rehearses", "spec", "validate", "verdicts")
+
+    def __init__(self, spec: ToolSpec, run: Callable[..., Awaitable[BaseModel]], gate: Gate) -> None:
+        self.spec = spec
+        self.run = run
+        self.gate = gate
+        self.label = f"module:{spec.module}"
+        self.output = spec.output
+        self.validate = spec.input.__pydantic_validator__.validate_python
+        self.rehearses = spec.previews or spec.effect == "read"
+        self.verdicts: dict[tuple[str, ...], Decision] = {}
+
+
+class Router:
+    """Routes calls between modules; the only way from one module to another."""
+
+    def __init__(self, rules: Rules | None = None) -> None:
+        self._rules = rules or Rules()
+        self._entries: dict[str, _Entry] = {}
+        self._sinks: list[Callable[[CallRecord], object]] = []
+        self._boot = secrets.token_hex(6) + "-"
+        self._numbers = itertools.count(1)
+        self.generation = 0
+
+    # ------------------------------------------------------------------ what is registered
+
+    @property
+    def rules(self) -> Rules:
+        """The rules in force."""
+        return self._rules
+
+    def use_rules(self, rules: Rules) -> None:
+        """Put other rules in force, from the next call on."""
+        self._rules = rules
+        for entry in self._entries.values():
+            entry.verdicts.clear()
+        self.touch()
+
+    def touch(self) -> None:
+        """Say that what somebody can reach may have changed."""
+        self.generation += 1
+
+    def offer(self, module: object, specs: tuple[ToolSpec, ...], gate: Gate) -> None:
+        """Register a module's tools; calls pass while its gate is open."""
+        for spec in specs:
+            self._entries[spec.name] = _Entry(spec, getattr(module, spec.method), gate)
+        self.touch()
+
+    def withdraw(self, module: str) -> None:
+        """Forget a module's tools."""
+        for name in [n for n, entry in self._entries.items() if entry.spec.module == module]:
+            del self._entries[name]
+        self.touch()
+
+    def get(self, name: str) -> ToolSpec | None:
+        """A running tool by name, whatever its reach; None where there is none."""
+        entry = self._entries.get(name)
+        return entry.spec if entry is not None and entry.gate.open else None
+
+    def specs(self) -> list[ToolSpec]:
+        """Every running tool, sorted by name."""
+        return [entry.spec for _, entry in sorted(self._entries.items()) if entry.gate.open]
+
+    def reachable(self, label: str) -> list[ToolSpec]:
+        """The running tools that a label reaches by itself, sorted by name."""
+        caller = Caller.parse(label)
+        return [spec for spec in self.specs() if decide(caller, (), spec, self._rules).allowed]
+
+    def explain(self, label: str, name: str) -> Decision:
+        """The decision on a call, with its reason and rule; raises `caller.malformed`."""
+        return decide(Caller.parse(label), (), self.get(name), self._rules)
+
+    def on_call(self, sink: Callable[[CallRecord], object]) -> Callable[[], None]:
+        """Tell `sink` of every routed call, refused ones too; answers how to stop it."""
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
+
+    # ------------------------------------------------------------------ calls
+
+    def root(
+        self,
+        holder: Caller,
+        *,
+        session: str | None = None,
+        turn: str | None = None,
+        scope: Scope | None = None,
+        deadline: float | None = None,
+        dry_run: bool = False,
+        present: bool = False,
+    ) -> Context:
+        """A context that starts a chain; for the kernel, which hands it to doors and modules."""
+        label = holder.label
+        return Context(
+            self, "", label, label, (), (), label, session, turn, deadline, dry_run, scope, None, False, present
+        )
+
+    async def call(self, parent: Context, name: str, args: BaseModel | Mapping[str, Any]) -> Any:
+        """Route one call; see `Context.call`."""
+        started = time.perf_counter_ns()
+        chain = (*parent.chain, parent.holder)
+        number = f"{self._boot}{next(self._numbers):x}"
+        entry = self._entries.get(name)
+        if entry is None:
+            self._refuse(parent, number, chain, name, decide(Caller.parse(parent.holder), (), None, self._rules))
+        decision = entry.verdicts.get(chain) or self._judge(entry, chain)
+        if not decision.allowed:
+            self._refuse(parent, number, chain, name, decision)
+        outcome = "cancelled"
+        gate = entry.gate
+        gate.enter()
+        try:
+            self._admit(entry, parent, chain)
+            try:
+                model = entry.validate(args)
+            except ValidationError as error:
+                raise _invalid(entry.spec, error) from None
+            result = await entry.run(
+                tuple.__new__(
+                    Context,
+                    (
+                        self,
+                        number,
+                        parent.holder,
+                        chain[0],
+                        chain,
+                        (*parent.calls, number),
+                        entry.label,
+                        parent.session,
+                        parent.turn,
+                        parent.deadline,
+                        parent.dry_run,
+                        parent.scope,
+                        parent.confined_to,
+                        parent.force,
+                        parent.present,
+                    ),
+                ),
+                model,
+            )
+            if result.__class__ is not entry.output:
+                raise TypeError(f"{name} answered with {type(result).__name__}")
+            outcome = "ok"
+            return result
+        except TakebackError as error:
+            outcome = error.code
+            raise
+        except Exception as error:
+            outcome = "call.crashed"
+            raise self._crashed(name, number, error) from error
+        finally:
+            gate.leave()
+            if self._sinks:
+                self._tell(parent, number, started, chain, name, decision, outcome)
+
+    async def call_limited(
+        self,
+        parent: Context,
+        name: str,
+        args: BaseModel | Mapping[str, Any],
+        *,
+        as_: str | None,
+        confined_to: Mapping[str, str] | None,
+        force: bool,
+        dry_run: bool | None,
+    ) -> Any:
+        """Route a call under another label or tighter limits; see `Context.call`."""
+        if as_ is not None or confined_to is not None or force:
+            self._may_call_as(parent, as_)
+        changed: dict[str, Any] = {"dry_run": bool(dry_run) or parent.dry_run, "force": force or parent.force}
+        if confined_to is not None:
+            inner = parent.confined_to
+            changed["confined_to"] = (
+                dict(confined_to) if inner is None else {r: v for r, v in confined_to.items() if r in inner}
+            )
+        if as_ is not None:
+            changed |= {"chain": (), "holder": as_, "scope": None, "present": False}
+        return await self.call(parent._replace(**changed), name, args)
+
+    def _may_call_as(self, parent: Context, as_: str | None) -> None:
+        allowed = CALL_AS.get(parent.holder)
+        if allowed is None or (as_ is not None and as_ not in allowed):
+            raise RefusedError(
+                "call.as",
+                f"{parent.holder} may not call as {as_ or 'itself with limits of its own'}",
+                "A module calls under its own label; the kernel adds it to the chain.",
+            )
+
+    def _judge(self, entry: _Entry, chain: tuple[str, ...]) -> Decision:
+        if len(entry.verdicts) >= _MOST_VERDICTS:
+            entry.verdicts.clear()
+        decision = decide(Caller.parse(chain[-1]), chain[:-1], entry.spec, self._rules)
+        entry.verdicts[chain] = decision
+        return decision
+
+    def _admit(self, entry: _Entry, parent: Context, chain: tuple[str, ...]) -> None:
+        """What the decision can't know: the module's state, the person's presence, a rehearsal."""
+        spec = entry.spec
+        if not entry.gate.open:
+            raise TakebackError(
+                "module.off",
+                f"Module {spec.module} is not running, so {spec.name} can't be called",
+                "`takeback modules` says why and switches it on.",
+                retryable=True,
+            )
+        if spec.presence and not (parent.present and len(chain) == 1):
+            raise RefusedError(
+                "call.presence",
+                f"{spec.name} needs the person to be there",
+                "Do it at a terminal or on the page, where it can be confirmed.",
+            )
+        if parent.dry_run and not entry.rehearses:
+            raise RefusedError(
+                "call.no_preview",
+                f"{spec.name} can't be rehearsed, so nothing was done",
+                "Call it without the dry run, or look at the log afterwards.",
+            )
+
+    def _refuse(
+        self, parent: Context, number: str, chain: tuple[str, ...], name: str, decision: Decision
+    ) -> NoReturn:
+        self._tell(parent, number, time.perf_counter_ns(), chain, name, decision, "tool.unknown")
+        # The same words whether the tool is missing or out of reach: nobody learns what others have.
+        raise NotFoundError("tool.unknown", f"Unknown tool: {name:.200}", "`takeback tools` lists what you reach.")
+
+    def _tell(
+        self,
+        parent: Context,
+        number: str,
+        started: int,
+        chain: tuple[str, ...],
+        name: str,
+        decision: Decision,
+        outcome: str,
+    ) -> None:
+        took = time.perf_counter_ns() - started
+        record = CallRecord(
+            number,
+            parent.id or None,
+            time.time_ns() - took,
+            took,
+            parent.holder,
+            chain[0],
+            name,
+            decision.allowed,
+            decision.reason,
+            outcome,
+        )
+        for sink in self._sinks:
+            sink(record)
+
+    def _crashed(self, name: str, number: str, error: Exception) -> TakebackError:
+        # The message of a stranger's exception may quote the person's data, so only its type and place go in.
+        place = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("%s failed in call %s: %s\n%s", name, number, type(error).__name__, place)
+        return TakebackError(
+            "call.crashed",
+            f"{name} failed unexpectedly ({type(error).__name__}, call {number})",
+            "This is a fault in the module; the daemon's log has the place where it happened.",
+            data={"call": number},
+        )
+
+
+def _invalid(spec: ToolSpec, error: ValidationError) -> UsageError:
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    told = [f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}" for item in found[:10]]
+    return UsageError(
+        "args.invalid",
+        f"Arguments of {spec.name} are not valid: {'; '.join(told)}",
+        f"It takes {', '.join(spec.input.model_fields) or 'no arguments'}.",
+        data={"fields": [list(map(str, item["loc"])) for item in found[:10]]},
+    )
