@@ -65,7 +65,9 @@ def parse_manifest(table: Mapping[str, Any], where: str) -> Manifest:
         raise _bad(where, f"has the unknown key {unknown[0]!r}", f"Allowed keys: {', '.join(allowed)}.")
     if missing := [key for key in _REQUIRED if key not in table]:
         raise _bad(where, f"lacks the key {missing[0]!r}", f"Required keys: {', '.join(_REQUIRED)}.")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+    }
     return check_manifest(Manifest(**values), where)
 
 
