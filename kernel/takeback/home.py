@@ -75,7 +75,7 @@ class Home(NamedTuple):
 
 
 def _short(runtime: Path) -> Path:
-    """The runtime folder itself, or a short one that client and daemon both find where its socket won't fit."""
+    """The runtime folder itself, or where its socket won't fit, a short one that client and daemon find."""
     if len(os.fsencode(runtime / "daemon.sock")) <= _LONGEST_SOCKET:
         return runtime
     import hashlib

@@ -22,7 +22,7 @@ _HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 class HomeLock:
     """The ownership of a home, from `acquire` to `release` or the end of the process.
 
-    The lock belongs to an open file and not to a process id, so a killed owner leaves nothing to clean up, and
+    The lock belongs to an open file and not to a process id, so a killed owner leaves nothing behind, and
     the same process can't own a home twice.
     """
 

@@ -28,7 +28,7 @@ _READER = ("PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY")
 
 
 def inspect(path: Path) -> None:
-    """Makes a private, empty file where there is none and refuses one that is no readable database, untouched.
+    """Makes a private, empty file where there is none; refuses one that is no readable database, untouched.
 
     Raises `store.corrupt`, `store.readonly`, `store.full`. Not for a file that is open: closing any handle of
     it would drop SQLite's locks.

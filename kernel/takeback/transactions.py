@@ -88,7 +88,7 @@ class Job(Generic[T]):
 
 
 def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
-    """Runs the jobs in order and makes them durable together; each gets its own outcome, nothing is raised."""
+    """Runs the jobs in order and makes them durable together. Each gets its outcome; nothing is raised."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         faults.point("store.begun")
