@@ -1,0 +1,191 @@
+"""The gate before every HTTP route: what a browser, a rebound name or a flood could send ends here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import anyio
+
+from takeback.errors import RefusedError, TakebackError, UsageError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAME_SITE = frozenset({b"same-origin", b"none"})
+_SECRETS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "key"})
+
+
+class Refusal(Exception):
+    """A request that goes no further, with the HTTP status it gets."""
+
+    def __init__(self, status: int, error: TakebackError) -> None:
+        super().__init__(error.code)
+        self.status = status
+        self.error = error
+
+
+class Gate:
+    """Lets a request through to `app` only from this machine's own programs and within its limits.
+
+    Checks, before anybody asks who is calling: the exact Host (421), a token in the address (400), Origin and
+    Sec-Fetch-Site (403), a POST's content type (400), the body's size (413) and its pace (408).
+    """
+
+    def __init__(self, app: App, hosts: frozenset[bytes], *, body_limit: int, body_timeout: float) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._origins = frozenset(b"http://" + host for host in hosts)
+        self._limit = body_limit
+        self._timeout = body_timeout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request as an ASGI application."""
+        if scope["type"] != "http":
+            return
+        try:
+            self._check(scope)
+            await self._app(scope, _Body(receive, self._limit, self._timeout), send)
+        except Refusal as refusal:
+            await answer(send, refusal.status, refusal.error)
+
+    def _check(self, scope: Scope) -> None:
+        hosts, kind = [], b""
+        unsafe = scope["method"] not in _SAFE
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value.lower())
+            elif name == b"origin":
+                self._check_origin(value.lower())
+            elif name == b"sec-fetch-site":
+                if unsafe and value not in _SAME_SITE:
+                    raise _foreign("another site")
+            elif name == b"content-type":
+                kind = value
+            elif name == b"content-length":
+                self._check_length(value)
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            raise Refusal(421, _unknown_host())
+        if scope["query_string"]:
+            _check_query(scope["query_string"])
+        if scope["method"] == "POST":
+            _check_kind(kind)
+
+    def _check_origin(self, origin: bytes) -> None:
+        if origin not in self._origins:
+            raise _foreign("another origin")
+
+    def _check_length(self, value: bytes) -> None:
+        if value.isdigit() and int(value) > self._limit:
+            raise too_large(self._limit)
+
+
+class _Body:
+    """A request's body, given to the application in one piece: bounded in size and in time."""
+
+    __slots__ = ("_given", "_limit", "_receive", "_timeout")
+
+    def __init__(self, receive: Receive, limit: int, timeout: float) -> None:
+        self._receive = receive
+        self._limit = limit
+        self._timeout = timeout
+        self._given = False
+
+    async def __call__(self) -> Message:
+        if self._given:
+            return await self._receive()
+        self._given = True
+        with anyio.move_on_after(self._timeout):
+            return await self._whole()
+        raise Refusal(408, _slow(self._timeout))
+
+    async def _whole(self) -> Message:
+        message = await self._receive()
+        if not message.get("more_body") and len(message.get("body", b"")) <= self._limit:
+            return message
+        parts, size = [], 0
+        while message["type"] == "http.request":
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._limit:
+                raise too_large(self._limit)
+            if not message.get("more_body"):
+                return {"type": "http.request", "body": b"".join(parts), "more_body": False}
+            message = await self._receive()
+        return message
+
+
+async def answer(send: Send, status: int, error: TakebackError, *headers: tuple[bytes, bytes]) -> None:
+    """Send an error as JSON, in the shape it has on every door."""
+    body = json.dumps({"ok": False, "error": error.as_dict()}).encode()
+    head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
+    if status == 408:
+        head.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
+
+
+def too_large(limit: int) -> Refusal:
+    """The refusal of a body over `limit` bytes."""
+    return Refusal(
+        413,
+        UsageError(
+            "http.too_large",
+            f"The request's body has more than {limit} bytes",
+            "Send the content in parts, or raise body_limit in the [mcp] settings.",
+        ),
+    )
+
+
+def _check_query(query: bytes) -> None:
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    if any(name.lower() in _SECRETS or value.startswith("tb_") for name, value in pairs):
+        raise Refusal(
+            400,
+            UsageError(
+                "http.token_in_url",
+                "The address carries a token, and addresses end up in logs",
+                "Send it as a header, `Authorization: Bearer TOKEN`, and rotate this one.",
+            ),
+        )
+
+
+def _check_kind(kind: bytes) -> None:
+    # A form can't send this type, so no foreign page can post here without the browser asking first.
+    if kind.split(b";")[0].strip().lower() != b"application/json":
+        raise Refusal(
+            400,
+            UsageError(
+                "http.content_type",
+                "A POST here carries JSON",
+                "Set the header `Content-Type: application/json`.",
+            ),
+        )
+
+
+def _foreign(who: str) -> Refusal:
+    hint = "Only this machine's own programs and takeback's own pages may call."
+    return Refusal(403, RefusedError("http.origin", f"The request comes from {who}", hint))
+
+
+def _unknown_host() -> TakebackError:
+    return RefusedError(
+        "http.host",
+        "The request is addressed to a host that is not this one",
+        "Use the address that `takeback status` shows; add another one under hosts in the [mcp] settings.",
+    )
+
+
+def _slow(seconds: float) -> TakebackError:
+    return TakebackError(
+        "http.slow",
+        f"The request's body did not arrive within {seconds:g} s",
+        "Send the body at once.",
+        retryable=True,
+    )
