@@ -178,7 +178,9 @@ class AgentsModule(Module):
             ok, detail = roots.resolve(root, self.host.home) == root, root
         except RefusedError as error:
             ok, detail = False, error.message
-        return Check(f"root of {name}", ok, detail, "" if ok else f"takeback agents withdraw {name} --root {root}")
+        return Check(
+            f"root of {name}", ok, detail, "" if ok else f"takeback agents withdraw {name} --root {root}"
+        )
 
     def _check_free(self, args: Add) -> None:
         old = self._roster.named(args.name)

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from typing import Any
 
 _CHUNK = 65_536
 _EXIT = {"failed": 1, "usage": 2, "conflict": 3, "refused": 4, "not_found": 5}
@@ -48,7 +49,7 @@ def _connect(path: str) -> socket.socket:
     return connection
 
 
-def _first_line(connection: socket.socket) -> tuple[dict[str, object], bytes]:
+def _first_line(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
     received = b""
     while b"\n" not in received:
         chunk = connection.recv(_CHUNK)

@@ -40,7 +40,7 @@ class Catalogue:
             self._wires.clear()
         generation = self._tools.generation
         specs = tuple(self._tools.reachable(label))
-        # The list depends on the token, so it is private, and it may change at any time, so it is never fresh.
+        # It depends on the token, so no cache may share it, and may change at any time.
         answer = {"tools": [self._wire(spec) for spec in specs], "ttlMs": 0, "cacheScope": "private"}
         page = Page(generation, specs, frozenset(spec.name for spec in specs), answer)
         self._pages[label] = page

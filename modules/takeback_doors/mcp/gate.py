@@ -19,10 +19,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _SAME_SITE = frozenset({b"same-origin", b"none"})
+_CHECKED = frozenset({b"origin", b"sec-fetch-site", b"content-length"})
 _SECRETS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "key"})
 
 
-class Refusal(Exception):
+class RefusedRequest(Exception):  # noqa: N818 - an answer, not a failure
     """A request that goes no further, with the HTTP status it gets."""
 
     def __init__(self, status: int, error: TakebackError) -> None:
@@ -52,38 +53,34 @@ class Gate:
         try:
             self._check(scope)
             await self._app(scope, _Body(receive, self._limit, self._timeout), send)
-        except Refusal as refusal:
+        except RefusedRequest as refusal:
             await answer(send, refusal.status, refusal.error)
 
     def _check(self, scope: Scope) -> None:
-        hosts, kind = [], b""
-        unsafe = scope["method"] not in _SAFE
+        hosts, kind, others = [], b"", []
         for name, value in scope["headers"]:
             if name == b"host":
                 hosts.append(value.lower())
-            elif name == b"origin":
-                self._check_origin(value.lower())
-            elif name == b"sec-fetch-site":
-                if unsafe and value not in _SAME_SITE:
-                    raise _foreign("another site")
             elif name == b"content-type":
                 kind = value
-            elif name == b"content-length":
-                self._check_length(value)
+            elif name in _CHECKED:
+                others.append((name, value))
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            raise Refusal(421, _unknown_host())
+            raise RefusedRequest(421, _unknown_host())
         if scope["query_string"]:
             _check_query(scope["query_string"])
+        for name, value in others:
+            self._check_header(name, value, scope["method"])
         if scope["method"] == "POST":
             _check_kind(kind)
 
-    def _check_origin(self, origin: bytes) -> None:
-        if origin not in self._origins:
+    def _check_header(self, name: bytes, value: bytes, method: str) -> None:
+        if name == b"origin" and value.lower() not in self._origins:
             raise _foreign("another origin")
-
-    def _check_length(self, value: bytes) -> None:
-        if value.isdigit() and int(value) > self._limit:
-            raise too_large(self._limit)
+        if name == b"sec-fetch-site" and method not in _SAFE and value not in _SAME_SITE:
+            raise _foreign("another site")
+        if name == b"content-length" and value.isdigit() and int(value) > self._limit:
+            raise _too_large(self._limit)
 
 
 class _Body:
@@ -103,7 +100,7 @@ class _Body:
         self._given = True
         with anyio.move_on_after(self._timeout):
             return await self._whole()
-        raise Refusal(408, _slow(self._timeout))
+        raise RefusedRequest(408, _slow(self._timeout))
 
     async def _whole(self) -> Message:
         message = await self._receive()
@@ -114,7 +111,7 @@ class _Body:
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limit:
-                raise too_large(self._limit)
+                raise _too_large(self._limit)
             if not message.get("more_body"):
                 return {"type": "http.request", "body": b"".join(parts), "more_body": False}
             message = await self._receive()
@@ -131,9 +128,9 @@ async def answer(send: Send, status: int, error: TakebackError, *headers: tuple[
     await send({"type": "http.response.body", "body": body})
 
 
-def too_large(limit: int) -> Refusal:
+def _too_large(limit: int) -> RefusedRequest:
     """The refusal of a body over `limit` bytes."""
-    return Refusal(
+    return RefusedRequest(
         413,
         UsageError(
             "http.too_large",
@@ -146,7 +143,7 @@ def too_large(limit: int) -> Refusal:
 def _check_query(query: bytes) -> None:
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     if any(name.lower() in _SECRETS or value.startswith("tb_") for name, value in pairs):
-        raise Refusal(
+        raise RefusedRequest(
             400,
             UsageError(
                 "http.token_in_url",
@@ -159,7 +156,7 @@ def _check_query(query: bytes) -> None:
 def _check_kind(kind: bytes) -> None:
     # A form can't send this type, so no foreign page can post here without the browser asking first.
     if kind.split(b";")[0].strip().lower() != b"application/json":
-        raise Refusal(
+        raise RefusedRequest(
             400,
             UsageError(
                 "http.content_type",
@@ -169,9 +166,9 @@ def _check_kind(kind: bytes) -> None:
         )
 
 
-def _foreign(who: str) -> Refusal:
+def _foreign(who: str) -> RefusedRequest:
     hint = "Only this machine's own programs and takeback's own pages may call."
-    return Refusal(403, RefusedError("http.origin", f"The request comes from {who}", hint))
+    return RefusedRequest(403, RefusedError("http.origin", f"The request comes from {who}", hint))
 
 
 def _unknown_host() -> TakebackError:

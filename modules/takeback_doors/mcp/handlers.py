@@ -18,7 +18,7 @@ from mcp.types import (
     SubscriptionsListenResult,
 )
 
-from takeback import NotFoundError, TakebackError, __version__
+from takeback import TakebackError, __version__
 from takeback.module import Doorway
 from takeback_doors.mcp import results
 from takeback_doors.mcp.catalogue import Catalogue
@@ -72,7 +72,9 @@ class Handlers:
             return results.failure(name, error)
         return results.success(output)
 
-    async def listen(self, ctx: _Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def listen(
+        self, ctx: _Request, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
         """Keep a stream open and say on it when this agent's list of tools changes."""
         return await self._listeners.serve(await _visitor(ctx), ctx, params)
 
@@ -101,8 +103,9 @@ def make_server(handlers: Handlers) -> Server[Any]:
         "takeback",
         version=__version__,
         title="takeback",
-        instructions="What you do with these tools can be taken back by the person, one act or a whole session.",
-        # No schema of ours binds arguments to headers. Looking by name alone would tell tools out of reach apart.
+        instructions="What you do with these tools the person can take back: one act, or a whole session.",
+        # No schema of ours binds arguments to headers, and a look by name alone would tell
+        # tools that are out of reach apart from those that are not there.
         get_tool_input_schema=lambda name: None,
     )
     server.add_request_handler("tools/list", PaginatedRequestParams, handlers.list_tools)

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 class Settings(BaseModel):
     """`[mcp]` in takeback.toml.
 
-    `host` is an address to listen on, loopback unless `allow_remote` says otherwise; `port` 0 takes any free
-    one. `hosts` are further values of the Host header to answer to, `name:port`. Times are in seconds or, where
-    the name says so, in minutes.
+    `host` is an address to listen on, loopback unless `allow_remote` says otherwise; `port` 0 takes any
+    free one. `hosts` are further values of the Host header to answer to, `name:port`. Times are in
+    seconds or, where the name says so, in minutes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,9 +32,9 @@ class Settings(BaseModel):
         if is_loopback(self.host):
             return self
         if not self.allow_remote:
-            raise ValueError(f"host {self.host} is reachable by others; set allow_remote = true if that is meant")
+            raise ValueError(f"others can reach host {self.host}; set allow_remote = true if that is meant")
         if not self.hosts:
-            raise ValueError(f"host {self.host} needs hosts: the names and ports by which it may be addressed")
+            raise ValueError(f"host {self.host} needs hosts, the names and ports it may be addressed by")
         return self
 
 

@@ -64,7 +64,7 @@ class McpModule(Module):
         """Show where agents find the door and how many are connected."""
         return Status(
             url=self._url,
-            socket=str(self._socket_path),
+            socket=self._socket_path,
             streams=len(self._listeners),
             bridges=len(self._pipe),
         )

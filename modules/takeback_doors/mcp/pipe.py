@@ -1,11 +1,10 @@
-"""The socket behind `takeback mcp`: the same server for clients that start a program and talk to its pipes."""
+"""The socket behind `takeback mcp`, for clients that start a program and talk to its pipes."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -36,7 +35,7 @@ class Pipe:
     def __len__(self) -> int:
         return len(self._lines)
 
-    async def open(self, path: Path, tasks: TaskGroup) -> None:
+    async def open(self, path: str, tasks: TaskGroup) -> None:
         """Bind, close it to everybody else, and only then listen; serve in `tasks`."""
         listener = await anyio.create_unix_listener(path, mode=0o600)
         tasks.start_soon(listener.serve, self._serve)
@@ -169,5 +168,7 @@ def _token_in(line: bytes) -> str:
 
 def _malformed(why: str) -> TakebackError:
     return UsageError(
-        "mcp.greeting", f"The first line of the connection can't be used: {why}", "Connect through `takeback mcp`."
+        "mcp.greeting",
+        f"The first line of the connection can't be used: {why}",
+        "Connect through `takeback mcp`.",
     )

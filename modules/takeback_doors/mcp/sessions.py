@@ -56,7 +56,13 @@ class Sessions:
 
     async def save(self) -> None:
         """Store when each agent was last seen."""
-        await self._store.transaction(lambda tx: [_save(tx, agent, run) for agent, run in self._runs.items()])
+        runs = list(self._runs.items())
+
+        def store(tx: Transaction) -> None:
+            for agent, run in runs:
+                _save(tx, agent, run)
+
+        await self._store.transaction(store)
 
     def _current(self, agent: str) -> str:
         now = time.time()

@@ -72,14 +72,15 @@ def bearer(headers: list[tuple[bytes, bytes]]) -> str | None:
 
 def of_request(request: Any) -> Visitor:
     """The visitor whom the endpoint noted on a request."""
-    visitor = request.scope[KEY]
-    assert isinstance(visitor, Visitor)
+    visitor: Visitor = request.scope[KEY]
     return visitor
 
 
 def _not_accepted() -> TakebackError:
     return RefusedError(
-        "agent.token", "The token is not accepted", "Ask the person for a new one: `takeback agents rotate NAME`."
+        "agent.token",
+        "The token is not accepted",
+        "Ask the person for a new one: `takeback agents rotate NAME`.",
     )
 
 

@@ -57,7 +57,7 @@ class WebServer(uvicorn.Server):
 
     def __init__(self, app: App) -> None:
         config = uvicorn.Config(
-            app,  # type: ignore[arg-type]  # its own types of the same three callables
+            app,
             loop="none",
             ws="none",
             lifespan="off",
