@@ -1,0 +1,80 @@
+"""Acts as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from takeback_doors.cli import screen, times
+from takeback_doors.cli.ids import shortened
+from takeback_doors.cli.plain import resource_name
+
+_COLUMNS = ("When", "Who", "What", "State", "Id")
+
+
+def show_acts(acts: Sequence[dict[str, Any]]) -> None:
+    """Print a page of the log."""
+    short = shortened([act["id"] for act in acts])
+    rows = [_row(act, short[act["id"]]) for act in acts]
+    screen.show_table(_COLUMNS, rows, wide="What", none="Nothing has been done yet, or nothing that fits.")
+
+
+def show_act(act: dict[str, Any]) -> None:
+    """Print everything that the log knows of one act, but what was passed to its tool."""
+    screen.show_fields(
+        [
+            ("Id", act["id"]),
+            ("What", act["summary"]),
+            ("When", times.full(act["at"])),
+            ("Who", f"{who(act)} ({act['actor']})"),
+            ("Session", act["session"] or ""),
+            ("Turn", act["turn"] or ""),
+            ("Tool", act["tool"]),
+            ("State", _state(act)),
+            ("Why", "\n".join(act.get("why") or [])),
+            ("Undone", _undone(act)),
+            *[("Touched", resource_name(each["resource"])) for each in act["touched"][:20]],
+            ("", _rest(len(act["touched"]) - 20)),
+        ]
+    )
+
+
+def show_line(act: dict[str, Any]) -> None:
+    """Print one act on a line of its own."""
+    line = screen.text(f"{times.clock(act['at'])}  {who(act)}  {act['summary']}  ")
+    line.append_text(screen.state(act["state"]))
+    line.append_text(screen.text(f"  {shortened([act['id']])[act['id']]}", "dim"))
+    screen.console().print(line, soft_wrap=True)
+
+
+def who(act: dict[str, Any]) -> str:
+    """Who did it, in a word."""
+    if act["actor_kind"] == "person":
+        return "you"
+    name = act.get("agent") or act["actor"].rpartition(":")[2]
+    return str(name)
+
+
+def _row(act: dict[str, Any], short: str) -> list[Text | str]:
+    return [times.short(act["at"]), who(act), act["summary"], screen.state(act["state"]), short]
+
+
+def _state(act: dict[str, Any]) -> Text:
+    shown = screen.state(act["state"])
+    if act.get("reason"):
+        shown.append_text(screen.text(f" ({act['reason']})", "dim"))
+    elif not act["undoable"] and act["state"] == "done":
+        shown.append_text(screen.text(" (can't be taken back)", "dim"))
+    return shown
+
+
+def _undone(act: dict[str, Any]) -> str:
+    if not act.get("undone_at"):
+        return ""
+    return f"{times.full(act['undone_at'])} by {act.get('undone_by') or 'nobody known'}"
+
+
+def _rest(count: int) -> str:
+    return f"and {count} more" if count > 0 else ""

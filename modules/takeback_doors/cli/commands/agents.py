@@ -1,0 +1,115 @@
+"""`takeback agents`"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from takeback_doors.cli.complete import agent_names
+from takeback_doors.cli.shell import Shell, with_shell
+
+_name = click.argument("name", shell_complete=agent_names)
+
+
+@click.group()
+def agents() -> None:
+    """Who may act through takeback, and on what."""
+
+
+@agents.command("add")
+@click.argument("name")
+@click.option("--root", "roots", multiple=True, metavar="DIR", help="A folder it may touch; repeatable.")
+@click.option("--assistant", is_flag=True, help="It is the person's own assistant.")
+@click.option("--expires", metavar="WHEN", help="When its token ends: a number of days, or a date and time.")
+@with_shell
+def add(shell: Shell, name: str, roots: tuple[str, ...], assistant: bool, expires: str | None) -> None:
+    """Add an agent; its token is printed this once."""
+    args = {"name": name, "roots": [_folder(root) for root in roots], "assistant": assistant}
+    added = shell.call("agents.add", {**args, "expires": _expiry(expires)})
+    shell.answer(added, lambda: _show_token(added))
+
+
+@agents.command("list")
+@with_shell
+def list_agents(shell: Shell) -> None:
+    """List the agents, revoked ones too."""
+    found = shell.call("agents.list")["agents"]
+    shell.answer({"agents": found}, lambda: _show(found))
+
+
+@agents.command("rotate")
+@_name
+@with_shell
+def rotate(shell: Shell, name: str) -> None:
+    """Give an agent a new token; the old one ends at once."""
+    rotated = shell.call("agents.rotate", {"name": name})
+    shell.answer(rotated, lambda: _show_token(rotated))
+
+
+@agents.command("revoke")
+@_name
+@with_shell
+def revoke(shell: Shell, name: str) -> None:
+    """End an agent's token for good; what it did can still be taken back."""
+    revoked = shell.call("agents.revoke", {"name": name})
+    shell.answer(revoked, lambda: _show([revoked["agent"]]))
+
+
+@agents.command("grant")
+@_name
+@click.option("--root", "roots", multiple=True, required=True, metavar="DIR", help="A folder; repeatable.")
+@with_shell
+def grant(shell: Shell, name: str, roots: tuple[str, ...]) -> None:
+    """Let an agent touch more folders."""
+    _change(shell, "agents.grant", name, roots)
+
+
+@agents.command("withdraw")
+@_name
+@click.option("--root", "roots", multiple=True, required=True, metavar="DIR", help="A folder; repeatable.")
+@with_shell
+def withdraw(shell: Shell, name: str, roots: tuple[str, ...]) -> None:
+    """Take folders away from an agent."""
+    _change(shell, "agents.withdraw", name, roots)
+
+
+def _change(shell: Shell, tool: str, name: str, roots: tuple[str, ...]) -> None:
+    changed: dict[str, Any] = {}
+    for root in roots:
+        changed = shell.call(tool, {"name": name, "root": _folder(root)})
+    shell.answer(changed, lambda: _show([changed["agent"]]))
+
+
+def _folder(root: str) -> str:
+    # The daemon stands in another folder than the person does.
+    return os.path.abspath(os.path.expanduser(root))
+
+
+def _expiry(given: str | None) -> int | str | None:
+    return int(given) if given is not None and given.isdecimal() else given
+
+
+def _show(found: list[dict[str, Any]]) -> None:
+    from takeback_doors.cli.screen import show_table, state
+
+    rows = [
+        (agent["name"], "\n".join(agent["roots"]) or "nothing yet", state(_standing(agent)))
+        for agent in found
+    ]
+    columns = ("Agent", "May touch", "State")
+    show_table(columns, rows, wide="May touch", none="No agents yet: takeback agents add NAME --root DIR")
+
+
+def _standing(agent: dict[str, Any]) -> str:
+    if agent.get("revoked"):
+        return "revoked"
+    return "assistant" if agent["assistant"] else "agent"
+
+
+def _show_token(added: dict[str, Any]) -> None:
+    from takeback_doors.cli.output import say
+
+    say(f"The token of {added['agent']['name']}. It is not shown again:")
+    click.echo(added["token"])

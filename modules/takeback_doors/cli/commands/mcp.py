@@ -1,0 +1,57 @@
+"""`takeback mcp`"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import click
+
+from takeback.errors import RefusedError, UsageError
+from takeback_doors.cli.place import home
+from takeback_doors.cli.shell import Shell, with_shell
+
+_LONGEST = 4096
+
+
+@click.command()
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The agent's token; a file that is yours alone. Else TAKEBACK_TOKEN.",
+)
+@with_shell
+def mcp(shell: Shell, token_file: Path | None) -> int:
+    """Speak MCP on stdin and stdout.
+
+    It is for clients that start their servers themselves.
+    """
+    token = _read(token_file) if token_file else os.environ.get("TAKEBACK_TOKEN", "").strip()
+    if not token:
+        raise UsageError(
+            "mcp.no_token",
+            "No agent's token was given",
+            "Make one with `takeback agents add NAME`, then use --token-file or TAKEBACK_TOKEN.",
+        )
+    shell.daemon().close()
+    from takeback_doors.mcp.bridge import main as bridge
+
+    return bridge(str(home().runtime / "mcp.sock"), token)
+
+
+def _read(path: Path) -> str:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise UsageError("mcp.token_file", f"The token file {path} can't be read: {error.strerror}") from None
+    with open(handle, encoding="ascii", errors="replace") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise UsageError("mcp.token_file", f"{path} is no file")
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise RefusedError(
+                "mcp.token_open", f"Others can read or own the token file {path}", f"chmod 600 {path}"
+            )
+        return file.read(_LONGEST).strip()

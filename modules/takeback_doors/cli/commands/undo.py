@@ -1,0 +1,36 @@
+"""`takeback undo`"""
+
+from __future__ import annotations
+
+import click
+
+from takeback_doors.cli.ids import find_act
+from takeback_doors.cli.presence import require_terminal
+from takeback_doors.cli.shell import Shell, with_shell
+from takeback_doors.cli.undoing import carry_out
+
+
+@click.command()
+@click.argument("act_id", metavar="ID", required=False)
+@click.option("--last", is_flag=True, help="The newest act that can be undone.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@click.option("--with-dependents", is_flag=True, help="Undo later acts on the same things first.")
+@click.option("--digest", metavar="DIGEST", help="Refuse any plan but the one with this digest.")
+@click.option("--force", is_flag=True, help="Overwrite in spite of conflicts; asks first, on a terminal.")
+@with_shell
+def undo(
+    shell: Shell,
+    act_id: str | None,
+    last: bool,
+    dry_run: bool,
+    with_dependents: bool,
+    digest: str | None,
+    force: bool,
+) -> None:
+    """Take one act back.
+
+    ID is the act's id or its beginning, at least 8 characters.
+    """
+    require_terminal(force=force, dry_run=dry_run)
+    selection = {"id": find_act(shell, act_id, last=last), "dependents": with_dependents}
+    carry_out(shell, "undo.run", selection, dry_run=dry_run, force=force, digest=digest)

@@ -1,0 +1,92 @@
+"""The daemon's process: a kernel with every door open, until a signal ends it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from importlib.util import find_spec
+
+import anyio
+from anyio.to_thread import run_sync
+
+from takeback.errors import TakebackError
+from takeback.home import Home
+from takeback.kernel import Kernel
+from takeback_doors.cli.client import try_connect
+from takeback_doors.cli.process import wait_for_exit
+
+# How long an owner of the home that is about to end may take; one that stays is reported.
+_PATIENCE = 5.0
+_ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def run(home: Home, ready: Callable[[bool], None]) -> None:
+    """Serve a home until SIGTERM, SIGINT or SIGHUP.
+
+    `ready` is told once when the doors answer, with False when it is another daemon's doors that do:
+    then there is nothing to serve and this returns. Raises what kept the kernel from starting.
+    """
+    home.create()
+    with _one_at_a_time(home) as let_others:
+        if other := try_connect(home.socket):
+            other.close()
+            ready(False)
+            return
+
+        def opened() -> None:
+            let_others()
+            ready(True)
+
+        anyio.run(_serve, home, opened, backend_options={"use_uvloop": _has_uvloop()})
+
+
+@contextmanager
+def _one_at_a_time(home: Home) -> Iterator[Callable[[], None]]:
+    """Hold a lock while starting: whoever comes second waits, and finds the first one's doors open."""
+    handle = os.open(home.runtime / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield lambda: fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
+
+
+async def _serve(home: Home, opened: Callable[[], None]) -> None:
+    with anyio.open_signal_receiver(*_ENDINGS) as signals:
+        async with AsyncExitStack() as stack:
+            kernel = await _enter(home, stack)
+            await _require_door(kernel, home)
+            opened()
+            async for _ in signals:
+                return
+
+
+async def _enter(home: Home, stack: AsyncExitStack) -> Kernel:
+    try:
+        return await stack.enter_async_context(Kernel(home))
+    except TakebackError as error:
+        owner = error.data.get("pid")
+        if error.code != "home.locked" or not isinstance(owner, int):
+            raise
+        # The last daemon's doors close before its home is given back; a client may come in between.
+        if not await run_sync(wait_for_exit, owner, _PATIENCE):
+            raise
+    return await stack.enter_async_context(Kernel(home))
+
+
+async def _require_door(kernel: Kernel, home: Home) -> None:
+    if found := try_connect(home.socket):
+        found.close()
+        return
+    modules = await kernel.enter("cli:person").call("kernel.modules")
+    why = next((module.why for module in modules.modules if module.name == "cli"), "") or "it is not there"
+    raise TakebackError(
+        "daemon.no_door", f"The command line's door did not open: {why}", "Run `takeback doctor`."
+    )
+
+
+def _has_uvloop() -> bool:
+    return find_spec("uvloop") is not None

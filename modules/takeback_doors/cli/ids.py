@@ -1,0 +1,91 @@
+"""Ids of acts, as far as a person has to write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from takeback.errors import NotFoundError, UsageError
+from takeback_doors.cli.times import stamp
+
+if TYPE_CHECKING:
+    from takeback_doors.cli.shell import Shell
+
+SHORTEST = 8
+_WHOLE = 36
+# The first 13 characters of a UUIDv7 are its millisecond, so most acts differ there already.
+_SHOWN = 13
+_PAGE = 500
+# An id is made a little before its row is stamped, and a wall clock may be set back between the two.
+_SLACK = timedelta(minutes=10)
+_HEX = re.compile(r"[0-9a-f-]+")
+
+
+def find_act(shell: Shell, given: str | None, *, last: bool, state: str = "done") -> str:
+    """The id of the act meant: whole, by a prefix of at least 8 characters, or the newest in a state.
+
+    Raises UsageError `usage.id`, NotFoundError `act.unknown`.
+    """
+    if (given is None) != last:
+        raise UsageError("usage.id", "Name one act: either its id or --last", "Ids are in `takeback log`.")
+    if given is None:
+        return _newest(shell, state)
+    text = given.strip().lower()
+    if not _HEX.fullmatch(text) or len(text) > _WHOLE:
+        raise UsageError("usage.id", f"{given!r:.60} is no act's id", "Ids are in `takeback log`.")
+    return text if len(text) == _WHOLE else _by_prefix(shell, text)
+
+
+def shortened(ids: Sequence[str]) -> dict[str, str]:
+    """For each id the shortest beginning, of at least 13 characters, that no other of them has."""
+    return {each: _beginning(each, ids) for each in ids}
+
+
+def _newest(shell: Shell, state: str) -> str:
+    for act in _acts(shell, {"state": state}):
+        if act["undoable"] or state != "done":
+            return str(act["id"])
+    raise NotFoundError("act.unknown", f"No act is in state {state} and can be named by --last")
+
+
+def _by_prefix(shell: Shell, text: str) -> str:
+    if len(text.replace("-", "")) < SHORTEST:
+        raise UsageError("usage.id", f"{text!r} is too short", f"Give at least {SHORTEST} characters.")
+    found = [str(act["id"]) for act in _acts(shell, {"since": _earliest(text)}) if act["id"].startswith(text)]
+    if not found:
+        raise NotFoundError("act.unknown", f"No act's id begins with {text}", "Ids are in `takeback log`.")
+    if len(found) > 1:
+        raise UsageError("usage.id", f"{len(found)} acts' ids begin with {text}", _listed(found))
+    return found[0]
+
+
+def _earliest(text: str) -> str:
+    digits = text.replace("-", "")[:12].ljust(12, "0")
+    try:
+        return stamp(datetime.fromtimestamp(int(digits, 16) / 1000, UTC) - _SLACK)
+    except (OverflowError, ValueError, OSError):
+        raise NotFoundError("act.unknown", f"No act's id begins with {text}") from None
+
+
+def _acts(shell: Shell, filters: dict[str, Any]) -> Any:
+    cursor = None
+    while True:
+        page = shell.call("undo.list", {**filters, "limit": _PAGE, "cursor": cursor})
+        yield from page["acts"]
+        cursor = page.get("next")
+        if cursor is None:
+            return
+
+
+def _listed(found: list[str]) -> str:
+    listed = ", ".join(found[:5])
+    return f"They are {listed}{' and more' if len(found) > 5 else ''}."
+
+
+def _beginning(each: str, ids: Sequence[str]) -> str:
+    length = _SHOWN
+    while length < len(each) and any(other != each and other.startswith(each[:length]) for other in ids):
+        length += 1
+    return each[:length]

@@ -1,0 +1,31 @@
+"""Whether the person is there, and says yes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from takeback.errors import RefusedError
+
+
+def require_terminal(*, force: bool, dry_run: bool) -> None:
+    """Raises RefusedError `force.no_terminal` where a question would come that nobody could answer."""
+    if force and not dry_run and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise RefusedError(
+            "force.no_terminal",
+            "--force overwrites what others wrote since, so it asks first; there is no terminal to ask on",
+            "Run it in a terminal. Without --force, conflicts are only listed.",
+        )
+
+
+def confirm_force(plan: dict[str, Any]) -> None:
+    """Show what would be overwritten and ask; raises RefusedError `force.declined` on a no."""
+    from takeback_doors.cli.plans import show_plan
+
+    show_plan(plan, stderr=True)
+    count = len(plan["conflicts"])
+    things = f"{count} conflict{'' if count == 1 else 's'}" if count else "whatever changes in the meantime"
+    if not click.confirm(f"Overwrite in spite of {things}? What is there now is captured first", err=True):
+        raise RefusedError("force.declined", "You said no; nothing was changed")

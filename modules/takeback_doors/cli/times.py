@@ -1,0 +1,73 @@
+"""Points in time: as a person writes them, and as a person reads them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from takeback.errors import UsageError
+
+_AGO = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_since(text: str) -> str:
+    """ISO 8601 in UTC with milliseconds, from that, a local time or date, or `90s`, `30m`, `2h`, `7d`, `1w`.
+
+    Raises UsageError `usage.time`.
+    """
+    if ago := _AGO.fullmatch(text.strip().removesuffix("ago").strip()):
+        at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    else:
+        try:
+            at = datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise UsageError(
+                "usage.time",
+                f"{text!r:.60} is no point in time",
+                "Write 2h, 30m or 7d for a while ago, or a date such as 2026-03-01 or 2026-03-01T14:30.",
+            ) from None
+    return stamp(at)
+
+
+def stamp(at: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds; a time without a zone is local."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def short(text: str, now: datetime | None = None) -> str:
+    """A stored time in at most 12 characters: how long ago within a day, else the local day and time."""
+    at = _parsed(text)
+    if at is None:
+        return text[:12]
+    past = ((now or datetime.now(UTC)) - at).total_seconds()
+    if -5 < past < 60:
+        return "now" if past < 5 else f"{past:.0f} s ago"
+    if 0 < past < 3600:
+        return f"{past / 60:.0f} min ago"
+    if 0 < past < 24 * 3600:
+        return f"{past / 3600:.0f} h ago"
+    local = at.astimezone()
+    return f"{local:%d %b %H:%M}" if 0 < past < 300 * 24 * 3600 else f"{local:%Y-%m-%d}"
+
+
+def clock(text: str) -> str:
+    """A stored time as the local hour, minute and second."""
+    at = _parsed(text)
+    return f"{at.astimezone():%H:%M:%S}" if at else text
+
+
+def full(text: str, now: datetime | None = None) -> str:
+    """A stored time in full: local with its zone, UTC, and how long ago."""
+    at = _parsed(text)
+    if at is None:
+        return text
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S %Z} ({stamp(at)}, {short(text, now)})"
+
+
+def _parsed(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
