@@ -85,15 +85,17 @@ class Events:
         self._closed = True
         for wake in self._wakes:
             wake.set()
-        with anyio.move_on_after(grace):
-            while self._running:
-                await asyncio.wait(self._running)
-        for task in self._running:
-            task.cancel()
-        if self._running:
-            await asyncio.wait(self._running)
+        with anyio.CancelScope(shield=True):  # bounded by the grace, and a half-told event helps nobody
+            if self._running:
+                await asyncio.wait(self._running, timeout=grace)
+            for task in self._running:
+                task.cancel()
+            if self._running:
+                await asyncio.wait(self._running, timeout=grace)
 
     def _deliver(self, told: Sequence[tuple[int, Event]]) -> None:
+        if self._closed:
+            return
         for seq, event in told:
             for kind in (event.kind, _EVERY):
                 self._send(kind, seq, event)

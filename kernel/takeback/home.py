@@ -39,7 +39,8 @@ class Home(NamedTuple):
         import platformdirs  # only on this way, so that a command with a named home starts sooner
 
         own = platformdirs.PlatformDirs("takeback", appauthor=False)
-        runtime = _short(own.user_runtime_path)
+        # Not the platform's runtime folder: a client of one login and a daemon of another would differ in it.
+        runtime = _short(own.user_state_path / "run")
         return cls(own.user_config_path, own.user_data_path, own.user_state_path, runtime)
 
     @property
@@ -80,7 +81,7 @@ def _short(runtime: Path) -> Path:
         return runtime
     import hashlib
 
-    # Neither XDG_RUNTIME_DIR nor TMPDIR: a daemon and a client started elsewhere can differ in both.
+    # Not under XDG_RUNTIME_DIR or TMPDIR either, for the same reason.
     mark = hashlib.sha256(os.fsencode(os.path.realpath(runtime))).hexdigest()[:16]
     return Path(f"/tmp/takeback-{os.getuid()}-{mark}")  # noqa: S108 - its owner is checked by create()
 

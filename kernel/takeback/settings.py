@@ -50,9 +50,8 @@ def section(settings: Mapping[str, Any], name: str, model: type[Model]) -> Model
         # The first is enough to act on. Its input stays out of the words: it may be a secret.
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         key = (name, *(str(part) for part in first["loc"]))
-        allowed = first["msg"]
-        if first["type"] == "extra_forbidden":
-            allowed = f"Known here: {', '.join(sorted(_fields(model, first['loc'][:-1]))) or 'nothing'}"
+        known = _fields(model, first["loc"][:-1]) if first["type"] == "extra_forbidden" else ()
+        allowed = f"Known here: {', '.join(sorted(known))}" if known else first["msg"]
         raise _invalid(settings, key, allowed) from None
 
 
