@@ -34,7 +34,8 @@ class Context(NamedTuple):
     `holder` is the label that calls made through this context carry. `deadline` is in seconds of the
     event loop's monotonic clock. `scope` is None for a caller without limits of its own. `confined_to`
     maps each resource that may be touched to the version it must have now. `force` and `present`
-    say that the person asked to overwrite, and is there.
+    say that the person asked to overwrite, and is there. `rehearsal` is one dict for all steps of a plan:
+    an owner that is rehearsed notes in it what its resources would be like, and looks there first.
     """
 
     router: Router
@@ -52,6 +53,7 @@ class Context(NamedTuple):
     confined_to: Mapping[str, str] | None
     force: bool
     present: bool
+    rehearsal: dict[str, Any] | None
 
     def call(
         self,
@@ -62,23 +64,24 @@ class Context(NamedTuple):
         as_: str | None = None,
         confined_to_: Mapping[str, str] | None = None,
         force_: bool = False,
-        dry_run_: bool | None = None,
+        rehearsal_: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Awaitable[Any]:
         """Call a tool by name with a model, a mapping or keywords; the answer is the tool's output model.
 
         `as_` starts a new chain under another label, `confined_to_` and `force_` set those limits: only
-        for modules in the router's CALL_AS table. `dry_run_` turns the rehearsal on; nothing turns it off.
+        for modules in the router's CALL_AS table. `rehearsal_` makes it a dry run that reads and notes
+        what earlier steps would have done; nothing turns a dry run off again.
         Raises NotFoundError `tool.unknown`, UsageError `args.invalid`, and what the tool raises.
         """
         if args is None:
             args = kwargs
         elif kwargs:
             args = {**_as_mapping(args), **kwargs}
-        if as_ is None and confined_to_ is None and not force_ and dry_run_ is None:
+        if as_ is None and confined_to_ is None and not force_ and rehearsal_ is None:
             return self.router.call(self, tool, args)
         return self.router.call_limited(
-            self, tool, args, as_=as_, confined_to=confined_to_, force=force_, dry_run=dry_run_
+            self, tool, args, as_=as_, confined_to=confined_to_, force=force_, rehearsal=rehearsal_
         )
 
     def confine(self, resource: str) -> None:

@@ -155,6 +155,9 @@ class Module:
         """The module's whole life: start before the yield, stop after it; `tasks` end with it."""
         yield
 
+    async def neighbours_changed(self) -> None:
+        """Called when all modules have been started, and after each later change of any module's state."""
+
     async def checks(self) -> list[Check]:
         """What `takeback doctor` should know of this module."""
         return []

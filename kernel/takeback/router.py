@@ -68,6 +68,7 @@ class Router:
         self._rules = rules or Rules()
         self._entries: dict[str, _Entry] = {}
         self._sinks: list[Callable[[CallRecord], object]] = []
+        self._watchers: list[Callable[[], object]] = []
         self._boot = secrets.token_hex(6) + "-"
         self._numbers = itertools.count(1)
         self.generation = 0
@@ -89,6 +90,13 @@ class Router:
     def touch(self) -> None:
         """Say that what somebody can reach may have changed."""
         self.generation += 1
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def on_change(self, watcher: Callable[[], object]) -> Callable[[], None]:
+        """Call `watcher` whenever what somebody can reach may have changed; answers how to stop it."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
 
     def offer(self, module: object, specs: tuple[ToolSpec, ...], gate: Gate) -> None:
         """Register a module's tools; calls pass while its gate is open."""
@@ -141,7 +149,7 @@ class Router:
         """A context that starts a chain; for the kernel, which hands it to doors and modules."""
         label = holder.label
         return Context(
-            self, "", label, label, (), (), label, session, turn, deadline, dry_run, scope, None, False, present
+            self, "", label, label, (), (), label, session, turn, deadline, dry_run, scope, None, False, present, None
         )
 
     async def call(self, parent: Context, name: str, args: BaseModel | Mapping[str, Any]) -> Any:
@@ -183,6 +191,7 @@ class Router:
                         parent.confined_to,
                         parent.force,
                         parent.present,
+                        parent.rehearsal,
                     ),
                 ),
                 model,
@@ -211,12 +220,14 @@ class Router:
         as_: str | None,
         confined_to: Mapping[str, str] | None,
         force: bool,
-        dry_run: bool | None,
+        rehearsal: dict[str, Any] | None,
     ) -> Any:
         """Route a call under another label or tighter limits; see `Context.call`."""
         if as_ is not None or confined_to is not None or force:
             self._may_call_as(parent, as_)
-        changed: dict[str, Any] = {"dry_run": bool(dry_run) or parent.dry_run, "force": force or parent.force}
+        changed: dict[str, Any] = {"force": force or parent.force}
+        if rehearsal is not None:
+            changed |= {"dry_run": True, "rehearsal": rehearsal}
         if confined_to is not None:
             inner = parent.confined_to
             changed["confined_to"] = (
