@@ -2,7 +2,7 @@
 
 import ast
 import importlib
-import pkgutil
+import json
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-import takeback
 from takeback import errors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,27 +40,24 @@ def module_class(entry: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def settings() -> dict[str, set[str]]:
-    """Section of takeback.toml, as `[undo]` -> its keys."""
-    found = {
-        f"[{name}]": set(cls.Settings.model_fields)
-        for name, entry in entry_points().items()
-        if (cls := module_class(entry)).Settings is not None
+def settings() -> dict[str, dict[str, str]]:
+    """Section of takeback.toml, as `[undo]` -> its keys, each with what it is when not set, as TOML."""
+    modules = {f"[{name}]": module_class(entry).Settings for name, entry in entry_points().items()}
+    found = {section: _defaults(model) for section, model in modules.items() if model is not None}
+    return found | {"[kernel]": _defaults(_kernel_settings())}
+
+
+def _defaults(model: type[BaseModel]) -> dict[str, str]:
+    # TOML and JSON write every value alike that a setting can have.
+    fields = model.model_fields.items()
+    return {
+        key: json.dumps(field.get_default(call_default_factory=True), default=str) for key, field in fields
     }
-    found["[kernel]"] = {key for cls in _kernel_settings() for key in cls.model_fields}
+
+
+def _kernel_settings() -> type[BaseModel]:
+    found: type[BaseModel] = importlib.import_module("takeback.kernel").KernelSettings
     return found
-
-
-def _kernel_settings() -> list[type[BaseModel]]:
-    rooms = [
-        importlib.import_module(f"takeback.{room.name}") for room in pkgutil.iter_modules(takeback.__path__)
-    ]
-    return [
-        thing
-        for room in rooms
-        for name, thing in vars(room).items()
-        if name.endswith("Settings") and isinstance(thing, type) and issubclass(thing, BaseModel)
-    ]
 
 
 def error_codes() -> tuple[dict[str, set[str]], list[str]]:
