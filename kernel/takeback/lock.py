@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -26,8 +27,8 @@ class HomeLock:
     the same process can't own a home twice.
     """
 
-    def __init__(self, handle: int) -> None:
-        self._handle: int | None = handle
+    def __init__(self, handles: list[int]) -> None:
+        self._handles = handles
 
     @classmethod
     def acquire(cls, home: Home) -> HomeLock:
@@ -35,28 +36,22 @@ class HomeLock:
 
         Raises `home.locked` (its data: `pid, command, since`), `home.readonly` and `home.unusable`.
         """
+        lock = cls([])
         try:
-            handle = _open(home.lock)
-        except OSError as error:
-            raise unusable(home.lock, error) from error
-        try:
-            _take(handle, home)
-            _write_owner(handle)
-        except OSError as error:
-            os.close(handle)
-            raise unusable(home.lock, error) from error
-        except BaseException:
-            os.close(handle)
+            lock._take(home)
+        except BaseException as error:
+            lock._close()
+            if isinstance(error, OSError):
+                raise unusable(home.lock, error) from error
             raise
-        return cls(handle)
+        return lock
 
     def release(self) -> None:
         """Gives the home back. A second release does nothing."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
+        if self._handles:
             # The file stays: deleting it would let two processes lock two files of one name.
-            os.ftruncate(handle, 0)
-            os.close(handle)
+            os.ftruncate(self._handles[0], 0)
+        self._close()
 
     def __enter__(self) -> HomeLock:
         return self
@@ -66,6 +61,23 @@ class HomeLock:
     ) -> None:
         self.release()
 
+    def _take(self, home: Home) -> None:
+        file = _open(home.lock)
+        self._handles.append(file)
+        if not _flock(file):
+            raise _locked(home, _read_owner(file))
+        # The folder as well, for a person or a cleaner who deletes the file while its owner lives.
+        folder = os.open(home.state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._handles.append(folder)
+        with contextlib.suppress(OSError):  # some network file systems lock files alone
+            if not _flock(folder):
+                raise _locked(home, {})
+        _write_owner(file)
+
+    def _close(self) -> None:
+        while self._handles:
+            os.close(self._handles.pop())
+
 
 def _open(path: Path) -> int:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -74,13 +86,15 @@ def _open(path: Path) -> int:
     return handle
 
 
-def _take(handle: int, home: Home) -> None:
+def _flock(handle: int) -> bool:
+    """Whether the handle has the lock now; False when another one has it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _HELD:
-            raise _locked(home, _read_owner(handle)) from None
+            return False
         raise
+    return True
 
 
 def _write_owner(handle: int) -> None:

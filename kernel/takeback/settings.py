@@ -81,7 +81,7 @@ def _count_lines(path: Path) -> int:
 
 def _override(settings: Settings, variable: str, value: str) -> None:
     *tables, key = parts = variable.removeprefix(_PREFIX).lower().split("__")
-    if not all(parts):
+    if not tables or not all(parts):
         raise UsageError(
             "settings.malformed",
             f"The variable {variable} names no setting.",

@@ -22,6 +22,7 @@ _WRITER = (
     "PRAGMA synchronous = FULL",
     "PRAGMA fullfsync = ON",  # macOS: its plain fsync leaves the bytes in the drive's cache
     "PRAGMA foreign_keys = ON",
+    "PRAGMA journal_size_limit = 67108864",  # one huge transaction shall not keep its room for ever
     "PRAGMA temp_store = MEMORY",  # a person's rows don't belong in the shared temporary folder
 )
 _READER = ("PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY")

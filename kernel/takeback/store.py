@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -85,10 +86,11 @@ class Store:
         job = self.submit(fn)
         try:
             return await job.wait()
-        except asyncio.CancelledError as cancelled:
+        except asyncio.CancelledError:
             job.abandoned = True
-            await _see_through(job)
-            raise cancelled
+            with contextlib.suppress(asyncio.CancelledError):  # the first one goes on
+                await _to_the_end(job.fate())
+            raise
 
     def submit(self, fn: Callable[[Transaction], T]) -> Job[T]:
         """Queues `fn` without waiting; it is committed no later than anything queued after it.
@@ -140,11 +142,13 @@ class Store:
         if self._closed:
             return
         self._closed = True
-        with anyio.CancelScope(shield=True):
-            if self._last is not None:
-                await self._last.fate()
-            await self._reader.close()  # first, so that the writer closes last and folds the WAL in
-            await self._writer.close()
+        await _to_the_end(self._finish())
+
+    async def _finish(self) -> None:
+        if self._last is not None:
+            await self._last.fate()
+        await self._reader.close()  # first, so that the writer closes last and folds the WAL in
+        await self._writer.close()
 
     def _require_open(self) -> None:
         if self._closed:
@@ -175,11 +179,16 @@ class Store:
                 job.settle()
 
 
-async def _see_through(job: Job[Any]) -> None:
-    """Waits for the job's fate whatever else is cancelled meanwhile."""
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Waits until `work` is through however often it is cancelled, and only then lets that go on."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
     with anyio.CancelScope(shield=True):
-        while not job.settled:
+        while not task.done():
             try:
-                await job.fate()
-            except asyncio.CancelledError:
-                continue
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled

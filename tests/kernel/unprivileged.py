@@ -20,7 +20,7 @@ def readonly_folder(*files: str, mode: int = 0o444) -> Iterator[Path]:
         (folder / name).chmod(mode)
     folder.chmod(0o555)
     try:
-        with _as_nobody():
+        with as_nobody():
             yield folder
     finally:
         folder.chmod(0o755)
@@ -28,7 +28,8 @@ def readonly_folder(*files: str, mode: int = 0o444) -> Iterator[Path]:
 
 
 @contextmanager
-def _as_nobody() -> Iterator[None]:
+def as_nobody() -> Iterator[None]:
+    """Runs without root's rights, whoever runs the tests."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(_NOBODY)
