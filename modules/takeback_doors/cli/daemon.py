@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from takeback.errors import TakebackError
 from takeback.home import Home
 from takeback.kernel import Kernel
+from takeback.settings import load_settings
 from takeback_doors.cli.client import try_connect
 from takeback_doors.cli.process import wait_for_exit
 
@@ -23,22 +24,23 @@ _PATIENCE = 5.0
 _ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def run(home: Home, ready: Callable[[bool], None]) -> None:
+def run(home: Home, ready: Callable[[bool, str], None]) -> None:
     """Serve a home until SIGTERM, SIGINT or SIGHUP.
 
-    `ready` is told once when the doors answer, with False when it is another daemon's doors that do:
-    then there is nothing to serve and this returns. Raises what kept the kernel from starting.
+    `ready(ours, address)` is told once when the doors answer, with False when they are another daemon's:
+    then there is nothing to serve and this returns. The address is where agents come in, empty where they
+    can't. Raises what kept the kernel from starting.
     """
     home.create()
     with _one_at_a_time(home) as let_others:
         if other := try_connect(home.socket):
             other.close()
-            ready(False)
+            ready(False, "")
             return
 
-        def opened() -> None:
+        def opened(address: str) -> None:
             let_others()
-            ready(True)
+            ready(True, address)
 
         anyio.run(_serve, home, opened, backend_options={"use_uvloop": _has_uvloop()})
 
@@ -54,19 +56,20 @@ def _one_at_a_time(home: Home) -> Iterator[Callable[[], None]]:
         os.close(handle)
 
 
-async def _serve(home: Home, opened: Callable[[], None]) -> None:
+async def _serve(home: Home, opened: Callable[[str], None]) -> None:
     with anyio.open_signal_receiver(*_ENDINGS) as signals:
         async with AsyncExitStack() as stack:
             kernel = await _enter(home, stack)
             await _require_door(kernel, home)
-            opened()
+            opened(await _address(kernel))
             async for _ in signals:
                 return
 
 
 async def _enter(home: Home, stack: AsyncExitStack) -> Kernel:
+    settings = load_settings(home, os.environ)
     try:
-        return await stack.enter_async_context(Kernel(home))
+        return await stack.enter_async_context(Kernel(home, settings=settings))
     except TakebackError as error:
         owner = error.data.get("pid")
         if error.code != "home.locked" or not isinstance(owner, int):
@@ -74,7 +77,7 @@ async def _enter(home: Home, stack: AsyncExitStack) -> Kernel:
         # The last daemon's doors close before its home is given back; a client may come in between.
         if not await run_sync(wait_for_exit, owner, _PATIENCE):
             raise
-    return await stack.enter_async_context(Kernel(home))
+    return await stack.enter_async_context(Kernel(home, settings=settings))
 
 
 async def _require_door(kernel: Kernel, home: Home) -> None:
@@ -86,6 +89,13 @@ async def _require_door(kernel: Kernel, home: Home) -> None:
     raise TakebackError(
         "daemon.no_door", f"The command line's door did not open: {why}", "Run `takeback doctor`."
     )
+
+
+async def _address(kernel: Kernel) -> str:
+    if kernel.tools.get("mcp.status") is None:
+        return ""
+    status = await kernel.enter("cli:person").call("mcp.status")
+    return str(status.url)
 
 
 def _has_uvloop() -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +54,8 @@ def _shape(error: TakebackError) -> dict[str, Any]:
 
 
 def _write_trace(error: Exception) -> Path | None:
+    import traceback
+
     from takeback_doors.cli.place import client_log
 
     try:

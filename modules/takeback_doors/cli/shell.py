@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from takeback.errors import NotFoundError
 from takeback_doors.cli import output
 from takeback_doors.cli.client import Connection, not_running, try_connect
 from takeback_doors.cli.place import daemon_log, home
@@ -45,6 +46,15 @@ class Shell:
         """Call a tool as the person; what is None or empty in `args` is left out."""
         given = {key: value for key, value in (args or {}).items() if value not in (None, (), [], "")}
         return self.daemon().call(tool, given, **how)
+
+    def call_if_there(self, tool: str) -> dict[str, Any] | None:
+        """What a tool without arguments answers, or None when its module does not run."""
+        try:
+            return self.call(tool)
+        except NotFoundError as error:
+            if error.code != "tool.unknown":
+                raise
+            return None
 
     def answer(self, shape: dict[str, Any], show: Callable[[], None]) -> None:
         """Give the result: as JSON when that was asked for, else as `show` prints it."""

@@ -28,7 +28,7 @@ def add(shell: Shell, name: str, roots: tuple[str, ...], assistant: bool, expire
     """Add an agent; its token is printed this once."""
     args = {"name": name, "roots": [_folder(root) for root in roots], "assistant": assistant}
     added = shell.call("agents.add", {**args, "expires": _expiry(expires)})
-    shell.answer(added, lambda: _show_token(added))
+    shell.answer(added, lambda: _show_token(shell, added))
 
 
 @agents.command("list")
@@ -45,7 +45,7 @@ def list_agents(shell: Shell) -> None:
 def rotate(shell: Shell, name: str) -> None:
     """Give an agent a new token; the old one ends at once."""
     rotated = shell.call("agents.rotate", {"name": name})
-    shell.answer(rotated, lambda: _show_token(rotated))
+    shell.answer(rotated, lambda: _show_token(shell, rotated))
 
 
 @agents.command("revoke")
@@ -108,8 +108,11 @@ def _standing(agent: dict[str, Any]) -> str:
     return "assistant" if agent["assistant"] else "agent"
 
 
-def _show_token(added: dict[str, Any]) -> None:
+def _show_token(shell: Shell, added: dict[str, Any]) -> None:
     from takeback_doors.cli.output import say
 
     say(f"The token of {added['agent']['name']}. It is not shown again:")
     click.echo(added["token"])
+    if door := shell.call_if_there("mcp.status"):
+        say(f"An MCP client finds takeback at {door['url']} and sends it as: Authorization: Bearer TOKEN")
+    say("A client that starts its servers itself runs: takeback mcp --token-file FILE")

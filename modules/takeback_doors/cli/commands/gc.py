@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from takeback.errors import NotFoundError
 from takeback_doors.cli.shell import Shell, with_shell
 
 
@@ -18,17 +17,8 @@ def gc(shell: Shell) -> None:
     Acts older than the retention time go, but those that are pinned, and then the copies of files that
     nothing needs any more. It also happens by itself, once a day.
     """
-    collected = {"undo": _collect(shell, "undo.gc"), "files": _collect(shell, "files.gc")}
+    collected = {name: shell.call_if_there(f"{name}.gc") for name in ("undo", "files")}
     shell.answer(collected, lambda: _show(collected))
-
-
-def _collect(shell: Shell, tool: str) -> dict[str, Any] | None:
-    try:
-        return shell.call(tool)
-    except NotFoundError as error:
-        if error.code != "tool.unknown":
-            raise
-        return None
 
 
 def _show(collected: dict[str, dict[str, Any] | None]) -> None:

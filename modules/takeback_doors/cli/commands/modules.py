@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from takeback.errors import RefusedError
 from takeback_doors.cli.complete import module_names
 from takeback_doors.cli.output import say
 from takeback_doors.cli.shell import Shell, with_shell
@@ -22,8 +23,8 @@ def modules() -> None:
 @with_shell
 def list_modules(shell: Shell) -> None:
     """List the modules: running or not, and why not."""
-    found = shell.call("kernel.modules")["modules"]
-    shell.answer({"modules": found}, lambda: _show(found))
+    found = shell.call("kernel.modules")
+    shell.answer({"modules": found["modules"], "problems": found["problems"]}, lambda: _show(found))
 
 
 @modules.command("enable")
@@ -39,6 +40,12 @@ def enable(shell: Shell, name: str) -> None:
 @with_shell
 def disable(shell: Shell, name: str) -> None:
     """Switch a module off; calls that are running are finished first."""
+    if name == "cli":
+        raise RefusedError(
+            "module.own_door",
+            "That is the door this command came in by; it could not be switched on again from here",
+            "`takeback stop` ends the whole daemon.",
+        )
     _change(shell, "kernel.disable", name)
 
 
@@ -63,14 +70,16 @@ def _change(shell: Shell, tool: str, name: str) -> None:
     shell.answer(changed, lambda: say("Done."))
 
 
-def _show(found: list[dict[str, Any]]) -> None:
+def _show(found: dict[str, Any]) -> None:
     from takeback_doors.cli.screen import show_table, state
 
     rows = [
         (module["name"], state(module["state"]), _origin(module), module["why"] or module["summary"])
-        for module in found
+        for module in found["modules"]
     ]
     show_table(("Module", "State", "Origin", "About"), rows, wide="About", none="No modules.")
+    for problem in found["problems"]:
+        say(problem)
 
 
 def _origin(module: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from contextlib import suppress
@@ -26,6 +27,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 @click.option("--background", is_flag=True, hidden=True)
 def serve(ready_fd: int | None, verbose: bool, background: bool) -> None:
     """Run the daemon here, until Ctrl-C or `takeback stop`."""
+    gc.enable()
     place = home()
     logging.basicConfig(level=logging.INFO if verbose or background else logging.WARNING, format=_FORMAT)
     if background:
@@ -47,10 +49,10 @@ def _run(place: Home, ready: Ready) -> None:
     # Everything heavy comes in here, and what it says while being imported is reported like the rest.
     from takeback_doors.cli.daemon import run
 
-    def opened(ours: bool) -> None:
+    def opened(ours: bool, address: str) -> None:
         ready.opened(str(place.socket), already=not ours)
         if ours:
-            say(f"takeback is ready: {place.socket}")
+            say(f"takeback is ready on {place.socket}{f' and {address}' if address else ''}")
 
     run(place, opened)
 

@@ -20,6 +20,7 @@ def status(shell: Shell) -> None:
     shape: dict[str, Any] = {"running": daemon is not None, "socket": str(home().socket)}
     if daemon is not None:
         shape |= {"pid": daemon.peer(), "status": daemon.call("kernel.status", timeout=_SECONDS)}
+        shape["mcp"] = shell.call_if_there("mcp.status")
     shell.answer(shape, lambda: _show(shape))
 
 
@@ -29,7 +30,10 @@ def _show(shape: dict[str, Any]) -> None:
     if not shape["running"]:
         show_fields([("Daemon", state("not running")), ("Socket", shape["socket"])])
         return
-    fields = [(name.replace("_", " ").capitalize(), _words(value)) for name, value in shape["status"].items()]
+    fields = [("Agents at", (shape["mcp"] or {}).get("url", ""))]
+    fields += [
+        (name.replace("_", " ").capitalize(), _words(value)) for name, value in shape["status"].items()
+    ]
     show_fields(
         [("Daemon", state("running")), ("Process", str(shape["pid"])), ("Socket", shape["socket"]), *fields]
     )
