@@ -41,7 +41,12 @@ class Catalogue:
         generation = self._tools.generation
         specs = tuple(self._tools.reachable(label))
         # It depends on the token, so no cache may share it, and may change at any time.
-        answer = {"tools": [self._wire(spec) for spec in specs], "ttlMs": 0, "cacheScope": "private"}
+        answer = {
+            "resultType": "complete",
+            "tools": [self._wire(spec) for spec in specs],
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
         page = Page(generation, specs, frozenset(spec.name for spec in specs), answer)
         self._pages[label] = page
         return page

@@ -42,6 +42,7 @@ class McpModule(Module):
             Handlers(host.doorway(), catalogue, self._sessions, self._listeners, settings.call_timeout)
         )
         self._pipe = Pipe(self._server, self._visitors, settings.body_limit)
+        self._news = News(host.events, host.tools, self._listeners, self._pipe)
         self._url = ""
 
     @asynccontextmanager
@@ -68,6 +69,10 @@ class McpModule(Module):
             streams=len(self._listeners),
             bridges=len(self._pipe),
         )
+
+    async def neighbours_changed(self) -> None:
+        """Tell open streams when what they reach has changed with it."""
+        self._news.stir()
 
     async def checks(self) -> list[Check]:
         """Whether the door listens."""
@@ -98,9 +103,8 @@ class McpModule(Module):
         tasks.start_soon(server.run_on, sock)
         await server.ready()
         await self._pipe.open(self._socket_path, tasks)
-        news = News(self.host.events, self.host.tools, self._listeners, self._pipe)
-        stack.enter_context(news.subscribed())
-        tasks.start_soon(news.spread)
+        stack.enter_context(self._news.subscribed())
+        tasks.start_soon(self._news.spread)
         self._url = web.url_of(sock) + PATH
         return server
 

@@ -15,7 +15,7 @@ from takeback_doors.mcp.pipe import Pipe
 
 
 class News:
-    """Turns the kernel's events into notices: changed agents at once, changed tools by the router's count."""
+    """Turns what the kernel tells into notices: changed agents, and changed tools by the router's count."""
 
     def __init__(self, events: Events, tools: Router, listeners: Listeners, pipe: Pipe) -> None:
         self._events = events
@@ -28,8 +28,8 @@ class News:
 
     @contextmanager
     def subscribed(self) -> Iterator[None]:
-        """Hear of every event while inside."""
-        stop = self._events.on("*", self._hear)
+        """Hear of agents' changes while inside."""
+        stop = self._events.on("agents.changed", self._hear)
         try:
             yield
         finally:
@@ -48,10 +48,10 @@ class News:
                 self._generation = self._tools.generation
                 await self._listeners.changed()
 
+    def stir(self) -> None:
+        """Say that other modules came or went."""
+        self._woken.set()
+
     def _hear(self, seq: int, event: Event) -> None:
-        # Whatever changed what somebody reaches, the router counted it before its event came.
-        if event.kind == "agents.changed":
-            self._agents.add(str(getattr(event, "name", "")))
-            self._woken.set()
-        elif self._tools.generation != self._generation:
-            self._woken.set()
+        self._agents.add(str(getattr(event, "name", "")))
+        self._woken.set()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 from typing import Any
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server import Server
 from mcp.server.runner import serve_dual_era_loop
@@ -38,7 +39,15 @@ class Pipe:
     async def open(self, path: str, tasks: TaskGroup) -> None:
         """Bind, close it to everybody else, and only then listen; serve in `tasks`."""
         listener = await anyio.create_unix_listener(path, mode=0o600)
-        tasks.start_soon(listener.serve, self._serve)
+        tasks.start_soon(self._listen, listener, path)
+
+    async def _listen(self, listener: SocketListener, path: str) -> None:
+        async with listener:
+            try:
+                await listener.serve(self._serve)
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
 
     async def recheck(self, agent: str) -> None:
         """Close the connections of an agent whose token is no good any more."""

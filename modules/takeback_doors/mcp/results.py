@@ -14,6 +14,7 @@ ERROR_KEY = "takeback/error"
 def success(output: BaseModel) -> dict[str, Any]:
     """A tool's answer, as structure and as text for clients that read only that."""
     return {
+        "resultType": "complete",
         "content": [{"type": "text", "text": output.model_dump_json(by_alias=True)}],
         "structuredContent": output.model_dump(mode="json", by_alias=True),
         "isError": False,
@@ -32,6 +33,7 @@ def failure(tool: str, error: TakebackError) -> dict[str, Any]:
         message = f"Error executing tool {tool}" + (f" (call {call})" if call else "")
     text = f"{message.rstrip('.')}. {error.hint}".strip()
     return {
+        "resultType": "complete",
         "content": [{"type": "text", "text": text}],
         "isError": True,
         "_meta": {ERROR_KEY: error.as_dict()},
