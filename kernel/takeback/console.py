@@ -131,7 +131,9 @@ class Checked(BaseModel):
 class ConsoleModule(Module):
     """The pseudo module `kernel`; it alone holds the kernel."""
 
-    manifest: ClassVar[Manifest] = Manifest(API, "kernel", "The kernel itself: modules, tools, rules, health.")
+    manifest: ClassVar[Manifest] = Manifest(
+        API, "kernel", "The kernel itself: modules, tools, rules, health."
+    )
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -248,7 +250,9 @@ class ConsoleModule(Module):
 
 def _life_check(life: Life) -> Check:
     well = life.state in ("running", "off")
-    return Check(f"module {life.name}", well, life.shown, "" if well else "`takeback modules` shows all of them.")
+    return Check(
+        f"module {life.name}", well, life.shown, "" if well else "`takeback modules` shows all of them."
+    )
 
 
 async def _own_checks(life: Life) -> list[Check]:

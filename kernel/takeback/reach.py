@@ -95,13 +95,17 @@ def _module(name: str, tool: ToolSpec, rules: Rules, ends_chain: bool) -> Decisi
         return Decision(True, "a module may call its own tools", "own")
     inside = name in rules.builtin or name in rules.trusted
     if not inside and "added" not in tool.reach:
-        reason = f"module {name} was added and the person has not trusted it; {tool.name} is not open to added"
+        reason = (
+            f"module {name} was added and the person has not trusted it; {tool.name} is not open to added"
+        )
         return Decision(False, reason, "reach added")
     if inside and not tool.reach & {"modules", "added"}:
         return Decision(False, f"{tool.name} is not open to modules", "reach modules")
     # What a module may pass on is its caller's affair; its manifest limits what it calls by itself.
     if ends_chain and not _declared(name, tool.name, rules):
-        return Decision(False, f"the manifest of module {name} does not list {tool.name} in calls", "manifest")
+        return Decision(
+            False, f"the manifest of module {name} does not list {tool.name} in calls", "manifest"
+        )
     group = "modules" if inside else "added"
     return Decision(True, f"{tool.name} is open to {group}", f"reach {group}")
 

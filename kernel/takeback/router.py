@@ -149,7 +149,22 @@ class Router:
         """A context that starts a chain; for the kernel, which hands it to doors and modules."""
         label = holder.label
         return Context(
-            self, "", label, label, (), (), label, session, turn, deadline, dry_run, scope, None, False, present, None
+            self,
+            "",
+            label,
+            label,
+            (),
+            (),
+            label,
+            session,
+            turn,
+            deadline,
+            dry_run,
+            scope,
+            None,
+            False,
+            present,
+            None,
         )
 
     async def call(self, parent: Context, name: str, args: BaseModel | Mapping[str, Any]) -> Any:
@@ -159,7 +174,9 @@ class Router:
         number = f"{self._boot}{next(self._numbers):x}"
         entry = self._entries.get(name)
         if entry is None:
-            self._refuse(parent, number, chain, name, decide(Caller.parse(parent.holder), (), None, self._rules))
+            self._refuse(
+                parent, number, chain, name, decide(Caller.parse(parent.holder), (), None, self._rules)
+            )
         decision = entry.verdicts.get(chain) or self._judge(entry, chain)
         if not decision.allowed:
             self._refuse(parent, number, chain, name, decision)
@@ -281,7 +298,9 @@ class Router:
     ) -> NoReturn:
         self._tell(parent, number, time.perf_counter_ns(), chain, name, decision, "tool.unknown")
         # The same words whether the tool is missing or out of reach: nobody learns what others have.
-        raise NotFoundError("tool.unknown", f"Unknown tool: {name:.200}", "`takeback tools` lists what you reach.")
+        raise NotFoundError(
+            "tool.unknown", f"Unknown tool: {name:.200}", "`takeback tools` lists what you reach."
+        )
 
     def _tell(
         self,
@@ -323,7 +342,9 @@ class Router:
 
 def _invalid(spec: ToolSpec, error: ValidationError) -> UsageError:
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}" for item in found[:10]]
+    told = [
+        f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}" for item in found[:10]
+    ]
     return UsageError(
         "args.invalid",
         f"Arguments of {spec.name} are not valid: {'; '.join(told)}",

@@ -113,7 +113,9 @@ def collect(owner: type[Any], module: str) -> tuple[ToolSpec, ...]:
         if hasattr(method, "__takeback_tool__")
     ]
     if unknown := own - {spec.verb for spec in specs}:
-        raise _wrong(module, f"PERSON_ONLY or HUMAN_ONLY names {', '.join(sorted(unknown))}, which is no verb")
+        raise _wrong(
+            module, f"PERSON_ONLY or HUMAN_ONLY names {', '.join(sorted(unknown))}, which is no verb"
+        )
     return tuple(sorted(specs, key=lambda spec: spec.name))
 
 
@@ -165,4 +167,6 @@ def _summary(method: Any, module: str, where: str) -> str:
 
 
 def _wrong(module: str, what: str) -> TakebackError:
-    return TakebackError("tool.declaration", f"module {module}: {what}", "Correct the declaration of the tool.")
+    return TakebackError(
+        "tool.declaration", f"module {module}: {what}", "Correct the declaration of the tool."
+    )

@@ -1,0 +1,7 @@
+"""The acted-log's small client: `from takeback_core.undo import act`."""
+
+from __future__ import annotations
+
+from takeback_core.undo.client import BegunAct, act
+
+__all__ = ["BegunAct", "act"]

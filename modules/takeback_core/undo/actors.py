@@ -1,0 +1,73 @@
+"""Who acted, and who may take it back."""
+
+from __future__ import annotations
+
+from takeback.callers import Caller
+from takeback.context import Context
+from takeback.errors import NotFoundError, TakebackError
+from takeback_core.undo.rows import Row
+
+
+class Actors:
+    """Tells the assistant from other agents, looking the names up once in `agents.list`."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._assistants: frozenset[str] | None = None
+
+    def forget(self) -> None:
+        """Look again next time: the agents have changed."""
+        self._assistants = None
+
+    async def kind(self, caller: Caller) -> str:
+        """The actor kind of a label; without the agents module every agent is `agent`."""
+        if caller.kind != "agent":
+            return caller.kind
+        if self._assistants is None:
+            self._assistants = await self._look_up()
+        return "assistant" if caller.name in self._assistants else "agent"
+
+    async def _look_up(self) -> frozenset[str]:
+        try:
+            listed = await self._ctx.call("agents.list")
+        except TakebackError as error:
+            if error.code in ("tool.unknown", "module.off"):
+                return frozenset()
+            raise
+        return frozenset(agent.name for agent in listed.agents if agent.assistant)
+
+
+def may_undo(ctx: Context, row: Row) -> bool:
+    """Whether everybody in the chain of a call may take a row back.
+
+    The person any row, an agent its own acts by name over any door, a module its own rows.
+    """
+    actor = Caller.parse(row.actor)
+    return all(_may(Caller.parse(label), actor) for label in ctx.chain)
+
+
+def _may(caller: Caller, actor: Caller) -> bool:
+    return caller.kind == "person" or caller.same_actor(actor)
+
+
+def unknown_act(row_id: str) -> NotFoundError:
+    """The same words for a row that isn't there and for somebody else's."""
+    return NotFoundError(
+        "undo.unknown_act",
+        f"There is no act {row_id:.64} of yours",
+        "`takeback log` lists the acts with their ids.",
+    )
+
+
+def limits(ctx: Context) -> tuple[str, list[str]]:
+    """The SQL condition that keeps a caller to the rows it may see."""
+    conditions: list[str] = []
+    values: list[str] = []
+    for caller in map(Caller.parse, ctx.chain):
+        if caller.kind == "agent":
+            conditions.append("a.agent = ?")
+            values.append(caller.name or "")
+        elif caller.kind == "module":
+            conditions.append("a.actor = ?")
+            values.append(caller.label)
+    return " AND ".join(conditions) or "1", values

@@ -1,0 +1,102 @@
+"""The small client for modules that act: intent before the effect, the truth after it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from takeback.context import Context
+from takeback.errors import TakebackError
+
+TouchedTriple = tuple[str, str, str]
+
+
+class BegunAct:
+    """An act whose intent is durable; `confirm_with` corrects what was foreseen before it is confirmed."""
+
+    def __init__(self, act_id: str) -> None:
+        self.id = act_id
+        self._facts: dict[str, Any] = {}
+
+    def confirm_with(
+        self,
+        *,
+        summary: str | None = None,
+        inverse_input: Mapping[str, Any] | None = None,
+        touched: Iterable[TouchedTriple] | None = None,
+        blobs: Iterable[str] | None = None,
+    ) -> None:
+        """Note what really happened; it replaces what `act` was opened with."""
+        if summary is not None:
+            self._facts["summary"] = summary
+        if inverse_input is not None:
+            self._facts["inverse_input"] = dict(inverse_input)
+        if touched is not None:
+            self._facts["touched"] = _touched(touched)
+        if blobs is not None:
+            self._facts["blobs"] = list(blobs)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What `undo.confirm` is called with."""
+        return {"id": self.id, **self._facts}
+
+
+@asynccontextmanager
+async def act(
+    ctx: Context,
+    *,
+    tool: str,
+    summary: str,
+    input: Mapping[str, Any] | None = None,
+    inverse: tuple[str, Mapping[str, Any]] | None = None,
+    touched: Iterable[TouchedTriple] = (),
+    why: Iterable[str] = (),
+    blobs: Iterable[str] = (),
+    final_reason: str | None = None,
+) -> AsyncIterator[BegunAct]:
+    """Open an act around its effect: `async with act(ctx, ...)`.
+
+    `touched` holds (resource, before, after). The row is durable when the body begins; it is confirmed
+    when the body ends, and settled by looking at the resources when the body raises. Raises what
+    `undo.begin` raises, before the body, so that a refused inverse means that nothing is done.
+    """
+    begun = await ctx.call(
+        "undo.begin",
+        {
+            "tool": tool,
+            "summary": summary,
+            "input": dict(input or {}),
+            "inverse_tool": inverse[0] if inverse else None,
+            "inverse_input": dict(inverse[1]) if inverse else {},
+            "touched": _touched(touched),
+            "why": list(why),
+            "blobs": list(blobs),
+            "final_reason": final_reason,
+        },
+    )
+    opened = BegunAct(begun.id)
+    try:
+        yield opened
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await _abandon(ctx, opened.id)
+        raise
+    # The effect stands whatever becomes of the caller, so its row must say so.
+    with anyio.CancelScope(shield=True):
+        await ctx.call("undo.confirm", opened.facts)
+
+
+async def _abandon(ctx: Context, act_id: str) -> None:
+    try:
+        await ctx.call("undo.abandon", {"id": act_id})
+    except TakebackError:
+        # What went wrong first is what the caller must hear; the row stays pending and is settled later.
+        return
+
+
+def _touched(triples: Iterable[TouchedTriple]) -> list[dict[str, str]]:
+    return [{"resource": resource, "before": before, "after": after} for resource, before, after in triples]

@@ -1,0 +1,49 @@
+"""Listing the log: filters, newest first, with a cursor that stays right while rows come in."""
+
+from __future__ import annotations
+
+from takeback.context import Context
+from takeback.errors import UsageError
+from takeback_core.undo import resources, rows
+from takeback_core.undo.actors import limits
+from takeback_core.undo.models import Acts, ListActs
+from takeback_core.undo.selection import moment
+
+
+def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
+    """One page of the rows that a caller may see; raises `undo.cursor` and `undo.time`."""
+    where, values = limits(ctx)
+    conditions, parameters = [where, "a.role <> 'counter'"], list[object](values)
+    for column, value in (("agent", args.agent), ("session", args.session), ("turn", args.turn)):
+        if value is not None:
+            conditions.append(f"a.{column} = ?")
+            parameters.append(value)
+    if args.state is not None:
+        # Said twice so that SQLite takes the partial index for the rare states.
+        conditions.append("a.state = ?" if args.state == "done" else "a.state = ? AND a.state <> 'done'")
+        parameters.append(args.state)
+    if args.since is not None:
+        conditions.append("a.at >= ?")
+        parameters.append(moment(args.since))
+    if args.cursor is not None:
+        conditions.append("a.seq < ?")
+        parameters.append(_seq(args.cursor))
+    if args.resource is not None:
+        low, high = resources.beneath(args.resource)
+        conditions.append(
+            "a.seq IN (SELECT act FROM undo_touched WHERE resource = ? UNION"
+            " SELECT act FROM undo_touched WHERE resource >= ? AND resource < ?)"
+        )
+        parameters += [args.resource, low, high]
+    else:
+        conditions.append("a.parent IS NULL")
+    found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
+    shown = found[: args.limit]
+    following = str(shown[-1].seq) if len(found) > args.limit else None
+    return Acts(acts=[row.act() for row in shown], next=following)
+
+
+def _seq(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise UsageError("undo.cursor", "The cursor is none that a list gave", "Begin again without one.")
+    return int(cursor)

@@ -1,0 +1,357 @@
+"""The planner: what undoing will do, worked out by the same code that will do it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from takeback.callers import Caller
+from takeback.context import Context
+from takeback.errors import ConflictError, RefusedError, TakebackError
+from takeback.store import Store
+from takeback_core.undo import resources, rows
+from takeback_core.undo.actors import may_undo
+from takeback_core.undo.inverse import RUNS_AS, InverseCheck
+from takeback_core.undo.looking import versions
+from takeback_core.undo.models import Conflict, Effect, Plan, Status, Step, Touched
+from takeback_core.undo.recorder import inverse_input
+from takeback_core.undo.rows import Row
+
+_WORKABLE: frozenset[Status] = frozenset({"clean", "merge"})
+_FORCEABLE: frozenset[Status] = frozenset({"conflict", "gone", "dependents"})
+
+
+@dataclass(slots=True)
+class PlannedStep:
+    """One row to reverse: the step as shown, and what its execution needs.
+
+    `expected` and `predicted` map resources to their versions before and after the step. `idle` means that
+    everything is already as it should be.
+    """
+
+    row: Row
+    step: Step
+    expected: dict[str, str] = field(default_factory=dict)
+    predicted: dict[str, str] = field(default_factory=dict)
+    conflicts: list[Conflict] = field(default_factory=list)
+    refusal: TakebackError | None = None
+    forced: bool = False
+    idle: bool = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether the step would be executed."""
+        return self.step.status in _WORKABLE or self.forced
+
+
+@dataclass(slots=True)
+class Draft:
+    """A plan and what stands behind it."""
+
+    steps: list[PlannedStep]
+    plan: Plan
+
+    def predicted(self) -> dict[str, str]:
+        """The versions that resources will have when every step that runs has run."""
+        return {name: version for one in self.steps if one.runs for name, version in one.predicted.items()}
+
+    def blocking(self) -> list[PlannedStep]:
+        """The steps that can't be executed as planned."""
+        return [one for one in self.steps if not one.runs]
+
+
+class Planner:
+    """Drafts plans; changes nothing."""
+
+    def __init__(self, store: Store, inverses: InverseCheck) -> None:
+        self._store = store
+        self._inverses = inverses
+
+    async def draft(self, ctx: Context, chosen: list[Row], *, force: bool = False) -> Draft:
+        """Plan the reversal of rows, newest first; raises only what a broken owner raises."""
+        drafting = _Drafting(ctx, self._store, self._inverses, chosen, force)
+        steps = [await drafting.step(row) for row in chosen]
+        return Draft(steps, _plan(steps))
+
+
+class _Drafting:
+    """One plan in the making: what the steps so far would have left behind."""
+
+    def __init__(
+        self, ctx: Context, store: Store, inverses: InverseCheck, chosen: list[Row], force: bool
+    ) -> None:
+        self._ctx = ctx
+        self._store = store
+        self._inverses = inverses
+        self._chosen = {row.seq: row for row in chosen}
+        self._force = force
+        self._rehearsal: dict[str, Any] = {}
+        self._versions: dict[str, str] = {}
+        self._left_out: list[str] = []
+
+    async def step(self, row: Row) -> PlannedStep:
+        shown = Step(
+            act=row.id if row.role == "act" else row.subject or row.id, summary=row.summary, status="clean"
+        )
+        planned = PlannedStep(row, shown)
+        try:
+            await self._work_out(planned)
+        except RefusedError as refusal:
+            planned.refusal = refusal
+            _stop(planned, "not_undoable", f"{refusal.message} [{refusal.code}]")
+        if not planned.runs:
+            self._left_out += [item.resource for item in row.touched]
+        return planned
+
+    async def _work_out(self, planned: PlannedStep) -> None:
+        row = planned.row
+        if why := _not_reversible(row):
+            _stop(planned, "not_undoable", why)
+            return
+        assert row.inverse_tool is not None
+        spec = self._inverses.check(row.inverse_tool, inverse_input(row))
+        now = await self._now(row.touched)
+        planned.expected = now
+        if await self._rests_on(planned, now) or self._is_blocked(planned, now):
+            if not self._force:
+                return
+            planned.forced = True
+        if row.touched and all(now[item.resource] == item.before for item in row.touched):
+            self._already_so(planned)
+            return
+        changed = [item for item in row.touched if now[item.resource] != item.after]
+        if spec.previews:
+            await self._rehearse(planned, now)
+        elif changed and not self._force:
+            for item in changed:
+                _conflict(planned, item, now, "conflict", "somebody changed it since")
+        else:
+            planned.forced = planned.forced or bool(changed)
+            if changed:
+                planned.step.status = "conflict"
+            planned.step.effects = [_simple_effect(item) for item in row.touched]
+        self._remember(planned)
+
+    async def _now(self, touched: list[Touched]) -> dict[str, str]:
+        """The version of each resource as the steps before this one would leave it."""
+        names = [item.resource for item in touched if item.resource not in self._versions]
+        found = await versions(self._ctx, names, self._rehearsal) if names else {}
+        if found is None:
+            raise RefusedError(
+                "undo.owner_off",
+                "The module that owns what this act touched is not running",
+                "Switch it on (`takeback modules`) and try again.",
+            )
+        # An owner without a `versions` tool is taken at the log's word.
+        return {
+            item.resource: self._versions.get(item.resource, found.get(item.resource, item.after))
+            for item in touched
+        }
+
+    async def _rests_on(self, planned: PlannedStep, now: dict[str, str]) -> bool:
+        """Whether later acts that stay rest on what this one touched."""
+        row = planned.row
+        names = [item.resource for item in row.touched]
+        chosen = self._chosen
+
+        def look(db: rows.Database) -> list[tuple[str, Row]]:
+            return [
+                (name, one)
+                for name in names
+                for one in rows.later(db, name, row.seq)
+                if one.seq not in chosen
+            ]
+
+        found = await self._store.read(look) if names else []
+        for name, other in found:
+            foreign = not may_undo(self._ctx, other)
+            between = not row.same_session(other) and any(
+                seq > other.seq and _share(name, one) for seq, one in chosen.items() if seq != row.seq
+            )
+            item = next(one for one in row.touched if one.resource == name)
+            status: Status = "conflict" if foreign or between else "dependents"
+            who = other.actor if not foreign else "somebody else"
+            _conflict(planned, item, now, status, f"{who} worked on it later", other, name_it=not foreign)
+        return bool(found)
+
+    def _is_blocked(self, planned: PlannedStep, now: dict[str, str]) -> bool:
+        hits = [
+            item
+            for item in planned.row.touched
+            if any(
+                resources.related(item.resource, left) or resources.related(left, item.resource)
+                for left in self._left_out
+            )
+        ]
+        for item in hits:
+            _conflict(planned, item, now, "conflict", "a newer act on it is left standing")
+        return bool(hits)
+
+    def _already_so(self, planned: PlannedStep) -> None:
+        planned.idle = True
+        planned.step.effects = [
+            Effect(resource=item.resource, action="skip", reason="unchanged", version=item.before)
+            for item in planned.row.touched
+        ]
+        self._remember(planned)
+
+    async def _rehearse(self, planned: PlannedStep, now: dict[str, str]) -> None:
+        row = planned.row
+        try:
+            answer = await self._ctx.call(
+                row.inverse_tool or "",
+                inverse_input(row),
+                as_=RUNS_AS,
+                confined_to_=now,
+                force_=self._force,
+                rehearsal_=self._rehearsal,
+            )
+        except ConflictError as error:
+            for item in row.touched:
+                if now[item.resource] != item.after or len(row.touched) == 1:
+                    _conflict(planned, item, now, "conflict", error.message)
+            if not planned.conflicts:
+                _stop(planned, "conflict", error.message)
+            return
+        except RefusedError:
+            raise
+        except TakebackError as error:
+            planned.refusal = error
+            _stop(planned, "not_undoable", f"{error.message} [{error.code}]")
+            return
+        planned.step.effects = _effects(answer, row.touched)
+        self._judge(planned, now)
+
+    def _judge(self, planned: PlannedStep, now: dict[str, str]) -> None:
+        """Read a step's status off the effects its rehearsal reported."""
+        touched = {item.resource: item for item in planned.row.touched}
+        for effect in planned.step.effects:
+            if effect.action in ("conflict", "gone"):
+                item = touched.get(effect.resource) or planned.row.touched[0]
+                status: Status = "gone" if effect.action == "gone" else "conflict"
+                _conflict(planned, item, now, status, effect.reason or "somebody changed it since")
+            elif effect.action == "merge" and planned.step.status == "clean":
+                planned.step.status = "merge"
+        if self._force and not planned.conflicts:
+            changed = [item for item in planned.row.touched if now[item.resource] != item.after]
+            planned.forced = planned.forced or (bool(changed) and planned.step.status == "clean")
+
+    def _remember(self, planned: PlannedStep) -> None:
+        if not planned.runs:
+            return
+        told = {effect.resource: effect.version for effect in planned.step.effects if effect.version}
+        for item in planned.row.touched:
+            planned.predicted[item.resource] = told.get(item.resource, item.before)
+        self._versions.update(planned.predicted)
+
+
+def _not_reversible(row: Row) -> str:
+    """Why a row as it stands can't be reversed, or nothing."""
+    if row.state == "unknown":
+        return "a crash hid whether it happened; say so first (undo.settle)"
+    if row.state in ("pending", "undoing"):
+        return "it is still going on"
+    if row.inverse_tool is None:
+        return row.reason or "its module recorded no way back"
+    return ""
+
+
+def _share(name: str, row: Row) -> bool:
+    return any(
+        resources.related(item.resource, name) or resources.related(name, item.resource)
+        for item in row.touched
+    )
+
+
+def _stop(planned: PlannedStep, status: Status, reason: str) -> None:
+    planned.step.status = status
+    planned.step.reason = planned.step.reason or reason
+
+
+def _conflict(
+    planned: PlannedStep,
+    item: Touched,
+    now: dict[str, str],
+    status: Status,
+    reason: str,
+    other: Row | None = None,
+    *,
+    name_it: bool = True,
+) -> None:
+    """Note a conflict on one resource; the gravest status stands for the step."""
+    weight = {"clean": 0, "merge": 0, "dependents": 1, "gone": 2, "conflict": 3, "not_undoable": 4}
+    if weight[status] > weight[planned.step.status]:
+        planned.step.status = status
+    planned.step.reason = planned.step.reason or reason
+    if other is not None and name_it and other.id not in planned.step.dependents:
+        planned.step.dependents.append(other.id)
+    planned.conflicts.append(
+        Conflict(
+            act=planned.step.act,
+            resource=item.resource,
+            status=status,
+            reason=reason,
+            base=item.after,
+            ours=now.get(item.resource, ""),
+            theirs=item.before,
+            by=other.actor if other is not None and name_it else None,
+            at=other.at if other is not None and name_it else None,
+            dependents=[other.id] if other is not None and name_it else [],
+        )
+    )
+
+
+def _simple_effect(item: Touched) -> Effect:
+    action = "delete" if item.before == "absent" else "restore"
+    return Effect(resource=item.resource, action=action, version=item.before)
+
+
+def _effects(answer: Any, touched: list[Touched]) -> list[Effect]:
+    told = getattr(answer, "effects", None)
+    if told is None:
+        return [_simple_effect(item) for item in touched]
+    return [
+        Effect(
+            resource=one.resource, action=one.action, reason=one.reason, version=getattr(one, "version", "")
+        )
+        for one in told
+    ]
+
+
+def _plan(steps: Iterable[PlannedStep]) -> Plan:
+    shown = [one.step for one in steps]
+    facts = [
+        [
+            one.row.id,
+            one.row.inverse_tool,
+            hashlib.sha256((one.row.inverse_input or "").encode()).hexdigest(),
+            one.step.status,
+            one.forced,
+            sorted(one.expected.items()),
+            [[effect.resource, effect.action, effect.version] for effect in one.step.effects],
+        ]
+        for one in steps
+    ]
+    return Plan(
+        digest=hashlib.sha256(rows.dumps(facts).encode()).hexdigest(),
+        steps=shown,
+        counts=dict(Counter(step.status for step in shown)),
+        conflicts=[conflict for one in steps for conflict in one.conflicts],
+    )
+
+
+def require_force(ctx: Context) -> None:
+    """Overwriting is the person's alone; raises `undo.force_person` or `undo.force_presence`."""
+    if Caller.parse(ctx.caller).kind != "person":
+        raise RefusedError(
+            "undo.force_person", "Only the person may overwrite what others changed", "Leave out force."
+        )
+    if not ctx.present:
+        raise RefusedError(
+            "undo.force_presence",
+            "Overwriting needs the person to confirm it there and then",
+            "Use a terminal or the page, where it can be asked.",
+        )

@@ -1,0 +1,159 @@
+"""Recording: what was done, by whom, and how to reverse it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import from_json
+
+from takeback import faults
+from takeback.callers import Caller
+from takeback.context import Context
+from takeback.errors import RefusedError, UsageError
+from takeback.store import Store, Transaction
+from takeback_core.undo import resources, rows
+from takeback_core.undo.actors import Actors, unknown_act
+from takeback_core.undo.happenings import UndoRecorded
+from takeback_core.undo.inverse import InverseCheck
+from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded
+from takeback_core.undo.running import Running
+
+
+class Recorder:
+    """Writes rows of the acted-log for the modules that acted."""
+
+    def __init__(self, store: Store, actors: Actors, inverses: InverseCheck, running: Running) -> None:
+        self._store = store
+        self._actors = actors
+        self._inverses = inverses
+        self._running = running
+
+    async def add(self, ctx: Context, args: RecordAct, state: str) -> Recorded:
+        """Insert a row in one durable transaction; raises what `InverseCheck.check` raises."""
+        row = await self._row(ctx, args, state)
+
+        def insert(tx: Transaction) -> None:
+            if row["parent"] is None and "/" in row["path"]:
+                parent = rows.parent_of(tx, row["path"].split("/"))
+                row["parent"] = parent and parent.id
+            rows.insert(tx, row, args.touched, args.blobs)
+            rows.adopt(tx, row["id"], row["path"])
+            if state != "pending":
+                self._tell(tx, row)
+
+        faults.point("undo.recording")
+        await self._store.transaction(insert)
+        faults.point("undo.recorded")
+        return Recorded(id=row["id"])
+
+    async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
+        """Make a begun act `done`; only for the module that began it."""
+        given = None if args.inverse_input is None else rows.dumps(args.inverse_input)
+
+        def confirm(tx: Transaction) -> ActState:
+            row = self._begun(tx, ctx, args.id)
+            if row.state != "pending":
+                return ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
+            if given is not None and row.inverse_tool is not None:
+                self._inverses.check(row.inverse_tool, args.inverse_input or {})
+                rows.update(tx, row.id, inverse_input=given)
+            if args.summary is not None:
+                rows.update(tx, row.id, summary=args.summary)
+            if args.touched is not None:
+                _require_own(row.recorded_by, [item.resource for item in args.touched])
+                rows.replace_touched(tx, row.seq, args.touched)
+            if args.blobs is not None:
+                rows.replace_blobs(tx, row.seq, args.blobs)
+            return self.settle(tx, row, "done")
+
+        faults.point("undo.confirming")
+        answer = await self._store.transaction(confirm)
+        faults.point("undo.confirmed")
+        return answer
+
+    def settle(self, tx: Transaction, row: rows.Row, state: str) -> ActState:
+        """Give a pending row its state, and tell of it when its effect stands."""
+        final = state == "done" and row.inverse_tool is None and row.reason is not None
+        state = "final" if final else state
+        rows.update(tx, row.id, state=state)
+        if state in ("done", "final"):
+            self._tell(tx, {name: getattr(row, name) for name in ("id", "role", "actor_kind", "tool")})
+        return ActState(id=row.id, state=state)  # type: ignore[arg-type]
+
+    async def begun(self, ctx: Context, row_id: str) -> rows.Row:
+        """A row that the calling module began; raises `undo.unknown_act`."""
+        return await self._store.read(lambda db: self._begun(db, ctx, row_id))
+
+    def _begun(self, db: rows.Database, ctx: Context, row_id: str) -> rows.Row:
+        row = rows.one(db, row_id)
+        if row is None or row.recorded_by != ctx.caller:
+            raise unknown_act(row_id)
+        return row
+
+    async def _row(self, ctx: Context, args: RecordAct, state: str) -> dict[str, Any]:
+        self._check(ctx, args)
+        path = "/".join(ctx.calls[:-1])
+        row: dict[str, Any] = {
+            "id": rows.new_id(),
+            "at": rows.now(),
+            "actor": ctx.origin,
+            "via": ctx.chain[-2] if len(ctx.chain) > 1 else ctx.caller,
+            "recorded_by": ctx.caller,
+            "session": ctx.session,
+            "turn": ctx.turn,
+            "parent": None,
+            "path": path,
+            "role": "act",
+            "tool": args.tool,
+            "input": rows.dumps(args.input),
+            "summary": args.summary,
+            "inverse_tool": args.inverse_tool,
+            "inverse_input": None if args.inverse_tool is None else rows.dumps(args.inverse_input),
+            "why": rows.dumps(args.why),
+            "state": "final" if state == "done" and args.inverse_tool is None else state,
+            "reason": args.final_reason,
+            "tries": 0,
+            "pinned": 0,
+        }
+        if step := self._running.step(ctx.calls):
+            row |= {"parent": step.run, "role": "counter", "subject": step.row, "actor": step.actor}
+        caller = Caller.parse(row["actor"])
+        row["actor_kind"] = await self._actors.kind(caller)
+        row["agent"] = caller.name if caller.kind == "agent" else None
+        return row
+
+    def _check(self, ctx: Context, args: RecordAct) -> None:
+        if ctx.dry_run:
+            raise UsageError("undo.rehearsed", "A rehearsal does nothing, so there is nothing to record")
+        if (args.inverse_tool is None) == (args.final_reason is None):
+            raise UsageError(
+                "undo.no_inverse",
+                "An act needs either an inverse or the reason why it can't be taken back",
+                "Give inverse_tool and inverse_input, or final_reason.",
+            )
+        if args.inverse_tool is not None:
+            self._inverses.check(args.inverse_tool, args.inverse_input)
+        names = [item.resource for item in args.touched]
+        _require_own(ctx.caller, names)
+        if len(set(names)) != len(names):
+            raise UsageError("undo.twice_touched", "A resource is named twice among those touched")
+
+    def _tell(self, tx: Transaction, row: dict[str, Any]) -> None:
+        if row["role"] == "act":
+            tx.emit(UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"]))
+
+
+def inverse_input(row: rows.Row) -> dict[str, Any]:
+    """The recorded input of a row's inverse, as it was stored."""
+    found: dict[str, Any] = from_json(row.inverse_input or "{}")
+    return found
+
+
+def _require_own(recorder: str, names: list[str]) -> None:
+    for name in names:
+        if f"module:{resources.owner(name)}" != recorder:
+            raise RefusedError(
+                "undo.foreign_resource",
+                f"{recorder} may not record {name:.200}, which another module owns",
+                "Let the owner record what was done to its resources.",
+            )

@@ -1,0 +1,32 @@
+"""Resources: URIs of their owner module, and which of them lie within each other."""
+
+from __future__ import annotations
+
+
+def owner(resource: str) -> str:
+    """The module that owns a resource."""
+    return resource.partition(":")[0]
+
+
+def beneath(resource: str) -> tuple[str, str]:
+    """The half-open range of everything beneath a resource, in the order of its characters."""
+    stem = resource.rstrip("/")
+    return stem + "/", stem + "0"  # "0" is the character after "/"
+
+
+def trees_around(resource: str) -> list[str]:
+    """The contents of every folder that a resource lies in, itself excepted."""
+    head, _, path = resource.partition(":")
+    parts = path.rstrip("/").split("/")
+    found = [f"{head}:{'/'.join(parts[:n])}/" for n in range(1, len(parts))]
+    return [tree for tree in found if tree != resource]
+
+
+def related(one: str, other: str) -> bool:
+    """Whether a change of one may be a change of the other."""
+    if one == other:
+        return True
+    low, high = beneath(one)
+    if low <= other < high:
+        return True
+    return other.endswith("/") and one.startswith(other)

@@ -1,0 +1,279 @@
+"""Rows of the acted-log: written and read in one place, always inside somebody's transaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+from pydantic_core import from_json, to_json
+
+from takeback_core.undo import resources
+from takeback_core.undo.models import Act, Touched
+
+# Acts whose effect stands, as far as anybody knows: what came later than an act and is among these
+# may rest on it.
+LIVE = ("pending", "done", "undoing", "failed", "unknown", "final")
+_LIVE_SQL = ", ".join(f"'{state}'" for state in LIVE)
+_MOST_RELATED = 200
+
+
+class Database(Protocol):
+    """What both a transaction and a reader's connection can do."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> sqlite3.Cursor:
+        """Run one statement."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One row of `undo_acted` with what it touched."""
+
+    seq: int
+    id: str
+    at: str
+    actor: str
+    via: str
+    recorded_by: str
+    actor_kind: str
+    agent: str | None
+    session: str | None
+    turn: str | None
+    parent: str | None
+    path: str
+    role: str
+    subject: str | None
+    tool: str
+    input: str
+    summary: str
+    inverse_tool: str | None
+    inverse_input: str | None
+    why: str
+    state: str
+    reason: str | None
+    error: str | None
+    tries: int
+    undone_at: str | None
+    undone_by: str | None
+    undone_in: str | None
+    run_key: str | None
+    lease_owner: str | None
+    lease_until: str | None
+    pinned: int
+    touched: list[Touched] = field(default_factory=list)
+    has_children: bool = False
+
+    @property
+    def undoable(self) -> bool:
+        """Whether there is something to take back, as far as the row itself tells."""
+        reversible = self.inverse_tool is not None or self.has_children
+        return reversible and self.state in ("done", "failed")
+
+    def same_session(self, other: Row) -> bool:
+        """Whether two acts belong to one session of one actor; an act without a session stands alone."""
+        if self.agent is None or other.agent is None:
+            return self.actor == other.actor and self.session == other.session
+        return self.agent == other.agent and self.session == other.session
+
+    def act(self) -> Act:
+        """The row as surfaces see it."""
+        return Act(
+            id=self.id,
+            at=self.at,
+            actor=self.actor,
+            via=self.via,
+            actor_kind=self.actor_kind,  # type: ignore[arg-type]
+            agent=self.agent,
+            session=self.session,
+            turn=self.turn,
+            parent=self.parent,
+            role=self.role,  # type: ignore[arg-type]
+            tool=self.tool,
+            input=from_json(self.input),
+            summary=self.summary,
+            state=self.state,  # type: ignore[arg-type]
+            undoable=self.undoable,
+            reason=self.reason,
+            error=None if self.error is None else from_json(self.error),
+            tries=self.tries,
+            why=from_json(self.why),
+            touched=self.touched,
+            undone_at=self.undone_at,
+            undone_by=self.undone_by,
+            undone_in=self.undone_in,
+            pinned=bool(self.pinned),
+        )
+
+
+_COLUMNS = tuple(name for name in Row.__slots__ if name not in ("touched", "has_children"))
+_SELECT = ", ".join(f"a.{name}" for name in _COLUMNS)
+_SELECT += ", EXISTS (SELECT 1 FROM undo_acted c WHERE c.parent = a.id) AS has_children"
+_INSERTED = tuple(name for name in _COLUMNS if name != "seq")
+_INSERT = f"INSERT INTO undo_acted ({', '.join(_INSERTED)}) VALUES ({', '.join('?' * len(_INSERTED))})"
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562): its time is for people, nothing is ordered by it."""
+    ms = time.time_ns() // 1_000_000
+    rand = int.from_bytes(os.urandom(10), "big")
+    value = (
+        (ms & (1 << 48) - 1) << 80
+        | 0x7 << 76
+        | (rand >> 68 & 0xFFF) << 64
+        | 0b10 << 62
+        | rand & (1 << 62) - 1
+    )
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def now() -> str:
+    """The time, ISO 8601 in UTC with milliseconds."""
+    return iso(datetime.now(UTC))
+
+
+def iso(moment: datetime) -> str:
+    """A moment as the log writes it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def dumps(value: Any) -> str:
+    """JSON text of plain values."""
+    return to_json(value).decode()
+
+
+def insert(db: Database, row: dict[str, Any], touched: Iterable[Touched], blobs: Iterable[str] = ()) -> int:
+    """Add a row with what it touched and the blobs it names; answers its seq."""
+    seq = db.execute(_INSERT, [row.get(name) for name in _INSERTED]).lastrowid
+    assert seq is not None
+    _insert_touched(db, seq, touched)
+    _insert_blobs(db, seq, blobs)
+    return seq
+
+
+def replace_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
+    """Write what an act touched anew, from what really happened."""
+    db.execute("DELETE FROM undo_touched WHERE act = ?", (seq,))
+    _insert_touched(db, seq, touched)
+
+
+def replace_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
+    """Write anew which blobs an act names."""
+    db.execute("DELETE FROM undo_blob WHERE act = ?", (seq,))
+    _insert_blobs(db, seq, blobs)
+
+
+def _insert_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
+    for item in touched:
+        db.execute(
+            "INSERT INTO undo_touched (act, resource, before, after) VALUES (?, ?, ?, ?)",
+            (seq, item.resource, item.before, item.after),
+        )
+
+
+def _insert_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
+    for digest in blobs:
+        db.execute("INSERT OR IGNORE INTO undo_blob (act, digest) VALUES (?, ?)", (seq, digest))
+
+
+def update(db: Database, row_id: str, **columns: Any) -> None:
+    """Set columns of one row."""
+    names = ", ".join(f"{name} = ?" for name in columns)
+    db.execute(f"UPDATE undo_acted SET {names} WHERE id = ?", [*columns.values(), row_id])
+
+
+def one(db: Database, row_id: str) -> Row | None:
+    """A row by id."""
+    found = many(db, "a.id = ?", [row_id])
+    return found[0] if found else None
+
+
+def children(db: Database, row_id: str) -> list[Row]:
+    """The rows recorded inside another's call, newest first."""
+    return many(db, "a.parent = ?", [row_id])
+
+
+def many(db: Database, where: str, parameters: Sequence[Any], limit: int = -1) -> list[Row]:
+    """Rows that match, newest first."""
+    sql = f"SELECT {_SELECT} FROM undo_acted a WHERE {where} ORDER BY a.seq DESC LIMIT ?"
+    return _with_touched(db, [Row(*found) for found in _plain(db.execute(sql, [*parameters, limit]))])
+
+
+def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    return [(*found[:-1], [], bool(found[-1])) for found in map(tuple, cursor)]
+
+
+def _with_touched(db: Database, found: list[Row]) -> list[Row]:
+    for row in found:
+        sql = "SELECT resource, before, after FROM undo_touched WHERE act = ? ORDER BY resource"
+        row.touched = [
+            Touched.model_construct(resource=r, before=b, after=a)
+            for r, b, a in map(tuple, db.execute(sql, (row.seq,)))
+        ]
+    return found
+
+
+def parent_of(db: Database, path: Sequence[str]) -> Row | None:
+    """The act recorded by the nearest call around a recording, if there is one."""
+    for length in range(len(path) - 1, 0, -1):
+        if found := many(db, "a.path = ?", ["/".join(path[:length])], 1):
+            return found[0]
+    return None
+
+
+def adopt(db: Database, row_id: str, path: str) -> None:
+    """Make the acts that were recorded in calls within `path`, before this one, its children."""
+    db.execute(
+        "UPDATE undo_acted SET parent = ? WHERE path > ? AND path < ? AND parent IS NULL AND id <> ?",
+        (row_id, path + "/", path + "0", row_id),
+    )
+
+
+def later(db: Database, resource: str, seq: int) -> list[Row]:
+    """Live acts after `seq` that touched a resource, what lies beneath it or a folder around it."""
+    low, high = resources.beneath(resource)
+    seqs: set[int] = set()
+    base = (
+        "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
+        f" WHERE {{}} AND t.act > ? AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
+        f" ORDER BY t.act DESC LIMIT {_MOST_RELATED}"
+    )
+    for name in [resource, *resources.trees_around(resource)]:
+        seqs |= {found[0] for found in db.execute(base.format("t.resource = ?"), (name, seq))}
+    ranged = base.format("t.resource >= ? AND t.resource < ?")
+    seqs |= {found[0] for found in db.execute(ranged, (low, high, seq))}
+    return [row for one_seq in sorted(seqs, reverse=True) for row in many(db, "a.seq = ?", [one_seq])]
+
+
+class RunSubject(BaseModel):
+    """An act that an undo is to give another state, the state it had, and the rows it needs reversed."""
+
+    id: str
+    was: str
+    needs: list[str]
+
+
+class RunRecord(BaseModel):
+    """What the row of an undo remembers: enough to finish it or to take it back after a crash."""
+
+    steps: list[str]
+    subjects: list[RunSubject]
+    sets: str
+    undoes: str | None
+    predicted: dict[str, str]
+
+
+def run_record(row: Row) -> RunRecord:
+    """The record in the row of an undo."""
+    return RunRecord.model_validate_json(row.input)
+
+
+def error_text(error: dict[str, Any]) -> str:
+    """An error's shape as the log keeps it, without what only the caller may see."""
+    return json.dumps({key: error[key] for key in ("code", "message", "hint") if key in error})

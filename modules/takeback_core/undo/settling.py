@@ -1,0 +1,98 @@
+"""Settling after a crash: every act and every undo that was cut off gets its true state, by looking."""
+
+from __future__ import annotations
+
+from takeback import faults
+from takeback.context import Context
+from takeback.errors import TakebackError
+from takeback.store import Store, Transaction
+from takeback_core.undo import rows
+from takeback_core.undo.looking import verdict, versions
+from takeback_core.undo.recorder import Recorder
+from takeback_core.undo.rows import Row, RunRecord
+from takeback_core.undo.runner import Runner, finish, release, standing_counters
+
+
+class Settler:
+    """Settles what earlier processes left open; rows of this one are not its business."""
+
+    def __init__(self, store: Store, recorder: Recorder, runner: Runner) -> None:
+        self._store = store
+        self._recorder = recorder
+        self._runner = runner
+        self._newest = 0
+
+    async def look_back(self) -> None:
+        """Note the newest row: everything pending up to it belongs to a process that is gone."""
+        self._newest = await self._store.read(
+            lambda db: int(db.execute("SELECT coalesce(max(seq), 0) FROM undo_acted").fetchone()[0])
+        )
+
+    async def settle(self, ctx: Context) -> None:
+        """Settle every open row whose owner can be asked; the others wait until it runs."""
+        for row in await self._open("act", "counter"):
+            await self._settle_act(ctx, row)
+        for row in await self._open("undo"):
+            try:
+                await self._settle_run(ctx, row)
+            except TakebackError as error:
+                await self._give_up(row, error)
+
+    async def _open(self, *roles: str) -> list[Row]:
+        marks = ", ".join("?" * len(roles))
+        where = f"a.state = 'pending' AND a.state <> 'done' AND a.seq <= ? AND a.role IN ({marks})"
+        return await self._store.read(lambda db: rows.many(db, where, [self._newest, *roles]))
+
+    async def _settle_act(self, ctx: Context, row: Row) -> None:
+        now = await versions(ctx, [item.resource for item in row.touched])
+        if now is None:
+            return
+        state = verdict(row.touched, now)
+        faults.point("undo.settling")
+        await self._store.transaction(lambda tx: self._recorder.settle(tx, row, state))
+
+    async def _settle_run(self, ctx: Context, row: Row) -> None:
+        """Finish an undo of which every step has run, take any other back."""
+        record = rows.run_record(row)
+        counters = await self._store.read(lambda db: rows.children(db, row.id))
+        if any(counter.state == "pending" for counter in counters):
+            return  # its owner is not running yet
+        if any(counter.state == "unknown" for counter in counters):
+            await self._store.transaction(lambda tx: _hide(tx, row.id, record))
+            return
+        now = await versions(ctx, record.predicted)
+        if now is None:
+            return
+        if await self._is_complete(row, record, now):
+            by, why = row.actor, "finished after a restart"
+            await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
+            return
+        within = ctx._replace(calls=(*ctx.calls, f"settle-{row.id}"))
+        await self._runner.put_back(within, row.id, row.actor)
+        why = "taken back after a restart"
+        await self._store.transaction(lambda tx: release(tx, row.id, record, None, None, reason=why))
+
+    async def _is_complete(self, row: Row, record: RunRecord, now: dict[str, str]) -> bool:
+        counters = await self._store.read(lambda db: rows.children(db, row.id))
+        if any(counter.state == "undone" for counter in counters):
+            return False  # somebody had begun to put it back
+        reversed_rows = {counter.subject for counter in counters if counter.state == "done"}
+        if set(record.steps) <= reversed_rows:
+            return True
+        # An inverse that records nothing leaves only the resources to tell.
+        return bool(record.predicted) and all(now.get(n, "") == v for n, v in record.predicted.items())
+
+    async def _give_up(self, row: Row, error: TakebackError) -> None:
+        record = rows.run_record(row)
+
+        def hide(tx: Transaction) -> None:
+            stands = bool(standing_counters(tx, row.id))
+            release(tx, row.id, record, None, error, stuck=error.code if stands else "")
+
+        await self._store.transaction(hide)
+
+
+def _hide(tx: Transaction, run_id: str, record: RunRecord) -> None:
+    for subject in record.subjects:
+        rows.update(tx, subject.id, state="unknown", lease_owner=None, lease_until=None)
+    rows.update(tx, run_id, state="unknown", reason="a crash hid its outcome")
