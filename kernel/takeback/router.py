@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from pydantic import BaseModel, ValidationError
@@ -15,12 +15,11 @@ from pydantic import BaseModel, ValidationError
 from takeback.callers import Caller
 from takeback.context import Context, Scope
 from takeback.errors import NotFoundError, RefusedError, TakebackError, UsageError
-from takeback.gate import Gate
 from takeback.reach import Decision, Rules, decide
+from takeback.registry import Entry, Registry
 from takeback.tools import ToolSpec
 
 _log = logging.getLogger("takeback.router")
-_MOST_VERDICTS = 1024
 
 # Who may start a chain under which labels. No label of a person's is ever among them: what an inverse
 # may do is then never more than a module may.
@@ -45,95 +44,19 @@ class CallRecord(NamedTuple):
     outcome: str
 
 
-class _Entry:
-    """A registered tool with everything that can be worked out beforehand."""
-
-    __slots__ = ("gate", "label", "output", "run", "rehearses", "spec", "validate", "verdicts")
-
-    def __init__(self, spec: ToolSpec, run: Callable[..., Awaitable[BaseModel]], gate: Gate) -> None:
-        self.spec = spec
-        self.run = run
-        self.gate = gate
-        self.label = f"module:{spec.module}"
-        self.output = spec.output
-        self.validate = spec.input.__pydantic_validator__.validate_python
-        self.rehearses = spec.previews or spec.effect == "read"
-        self.verdicts: dict[tuple[str, ...], Decision] = {}
-
-
-class Router:
+class Router(Registry):
     """Routes calls between modules; the only way from one module to another."""
 
     def __init__(self, rules: Rules | None = None) -> None:
-        self._rules = rules or Rules()
-        self._entries: dict[str, _Entry] = {}
+        super().__init__(rules)
         self._sinks: list[Callable[[CallRecord], object]] = []
-        self._watchers: list[Callable[[], object]] = []
         self._boot = secrets.token_hex(6) + "-"
         self._numbers = itertools.count(1)
-        self.generation = 0
-
-    # ------------------------------------------------------------------ what is registered
-
-    @property
-    def rules(self) -> Rules:
-        """The rules in force."""
-        return self._rules
-
-    def use_rules(self, rules: Rules) -> None:
-        """Put other rules in force, from the next call on."""
-        self._rules = rules
-        for entry in self._entries.values():
-            entry.verdicts.clear()
-        self.touch()
-
-    def touch(self) -> None:
-        """Say that what somebody can reach may have changed."""
-        self.generation += 1
-        for watcher in tuple(self._watchers):
-            watcher()
-
-    def on_change(self, watcher: Callable[[], object]) -> Callable[[], None]:
-        """Call `watcher` whenever what somebody can reach may have changed; answers how to stop it."""
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
-
-    def offer(self, module: object, specs: tuple[ToolSpec, ...], gate: Gate) -> None:
-        """Register a module's tools; calls pass while its gate is open."""
-        for spec in specs:
-            self._entries[spec.name] = _Entry(spec, getattr(module, spec.method), gate)
-        self.touch()
-
-    def withdraw(self, module: str) -> None:
-        """Forget a module's tools."""
-        for name in [n for n, entry in self._entries.items() if entry.spec.module == module]:
-            del self._entries[name]
-        self.touch()
-
-    def get(self, name: str) -> ToolSpec | None:
-        """A running tool by name, whatever its reach; None where there is none."""
-        entry = self._entries.get(name)
-        return entry.spec if entry is not None and entry.gate.open else None
-
-    def specs(self) -> list[ToolSpec]:
-        """Every running tool, sorted by name."""
-        return [entry.spec for _, entry in sorted(self._entries.items()) if entry.gate.open]
-
-    def reachable(self, label: str) -> list[ToolSpec]:
-        """The running tools that a label reaches by itself, sorted by name."""
-        caller = Caller.parse(label)
-        return [spec for spec in self.specs() if decide(caller, (), spec, self._rules).allowed]
-
-    def explain(self, label: str, name: str) -> Decision:
-        """The decision on a call, with its reason and rule; raises `caller.malformed`."""
-        return decide(Caller.parse(label), (), self.get(name), self._rules)
 
     def on_call(self, sink: Callable[[CallRecord], object]) -> Callable[[], None]:
         """Tell `sink` of every routed call, refused ones too; answers how to stop it."""
         self._sinks.append(sink)
         return lambda: self._sinks.remove(sink)
-
-    # ------------------------------------------------------------------ calls
 
     def root(
         self,
@@ -149,22 +72,22 @@ class Router:
         """A context that starts a chain; for the kernel, which hands it to doors and modules."""
         label = holder.label
         return Context(
-            self,
-            "",
-            label,
-            label,
-            (),
-            (),
-            label,
-            session,
-            turn,
-            deadline,
-            dry_run,
-            scope,
-            None,
-            False,
-            present,
-            None,
+            router=self,
+            id="",
+            caller=label,
+            origin=label,
+            chain=(),
+            calls=(),
+            holder=label,
+            session=session,
+            turn=turn,
+            deadline=deadline,
+            dry_run=dry_run,
+            scope=scope,
+            confined_to=None,
+            force=False,
+            present=present,
+            rehearsal=None,
         )
 
     async def call(self, parent: Context, name: str, args: BaseModel | Mapping[str, Any]) -> Any:
@@ -263,14 +186,7 @@ class Router:
                 "A module calls under its own label; the kernel adds it to the chain.",
             )
 
-    def _judge(self, entry: _Entry, chain: tuple[str, ...]) -> Decision:
-        if len(entry.verdicts) >= _MOST_VERDICTS:
-            entry.verdicts.clear()
-        decision = decide(Caller.parse(chain[-1]), chain[:-1], entry.spec, self._rules)
-        entry.verdicts[chain] = decision
-        return decision
-
-    def _admit(self, entry: _Entry, parent: Context, chain: tuple[str, ...]) -> None:
+    def _admit(self, entry: Entry, parent: Context, chain: tuple[str, ...]) -> None:
         """What the decision can't know: the module's state, the person's presence, a rehearsal."""
         spec = entry.spec
         if not entry.gate.open:
