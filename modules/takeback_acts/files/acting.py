@@ -1,0 +1,163 @@
+"""Acting: one act on some paths, from what was captured to the confirmed row in the log."""
+
+from __future__ import annotations
+
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anyio import from_thread, to_thread
+
+from takeback import faults
+from takeback.context import Context
+from takeback.store import Store, Transaction
+from takeback_acts.files import recovery, trees
+from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.blobs import Blobs, Intake
+from takeback_acts.files.models import Effect
+from takeback_acts.files.paths import content, resource
+from takeback_acts.files.reading import Reader
+from takeback_acts.files.script import Item, Script
+from takeback_acts.files.supply import Supply
+from takeback_acts.files.trees import Seen
+from takeback_core.undo import act
+
+_INLINE = 64 * 1024
+
+MANIFESTS = """
+CREATE TABLE files_manifest (
+    digest BLOB NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
+"""
+
+
+@dataclass
+class Plan:
+    """What one act is going to do: its words for the log, its items, and what they need.
+
+    `at_hand` holds bytes to write that the store may not have, by digest.
+    """
+
+    tool: str
+    input: Mapping[str, Any]
+    summary: str
+    items: Sequence[Item]
+    root: bytes
+    at_hand: dict[str, bytes] = field(default_factory=dict)
+
+
+class Actor:
+    """Captures paths and carries plans out."""
+
+    def __init__(self, store: Store, blobs: Blobs, home: Home) -> None:
+        self.blobs = blobs
+        self.home = home
+        self._store = store
+
+    def intake(self) -> Intake:
+        """A reader that keeps what it reads, for `carry_out`."""
+        return self.blobs.intake(lambda small: from_thread.run(self.blobs.keep, small))
+
+    async def observe(self, spot: Spot, reader: Reader) -> Seen:
+        """What lies at a place; small files are read at once, all else in a worker thread."""
+        found = spot.look()
+        if found is None:
+            return trees.NOTHING
+        if stat.S_ISREG(found.st_mode) and found.st_size <= _INLINE:
+            return trees.observe(spot, reader, self.home)
+        return await to_thread.run_sync(trees.observe, spot, reader, self.home)
+
+    def supply(self, at_hand: Mapping[str, bytes]) -> Supply:
+        """Bytes for a worker thread."""
+        blobs = self.blobs
+        return Supply(
+            blobs.files,
+            at_hand,
+            lambda digests: from_thread.run(blobs.fetch, digests),
+            lambda digests: from_thread.run(blobs.has, digests),
+        )
+
+    async def carry_out(self, ctx: Context, plan: Plan, intake: Intake) -> str:
+        """Does it: what was captured and the intent are durable before the effect. Answers the act's id.
+
+        Raises what `undo.begin` and `Script.run` raise; everything is then as it was.
+        """
+        script, key = Script(plan.items), secrets.token_hex(8)
+        supply = self.supply({**intake.small, **plan.at_hand})
+        # Queued before `undo.begin`, so that they are in its commit.
+        self.blobs.submit(intake.small)
+        self._submit_manifests(plan.items)
+        recovery.begin(self._store, key, script)
+        try:
+            async with act(
+                ctx,
+                tool=plan.tool,
+                input=plan.input,
+                summary=plan.summary,
+                inverse=("files.restore", inverse(plan)),
+                touched=touched(plan.items),
+                blobs=_named(plan.items),
+            ) as opened:
+                faults.point("files.begun")
+                await to_thread.run_sync(script.run, supply, self.home)
+                if not script.left():
+                    recovery.end(self._store, key)
+                faults.point("files.done")
+                return opened.id
+        except BaseException:
+            if not script.left():
+                recovery.end(self._store, key)
+            raise
+
+    def _submit_manifests(self, items: Sequence[Item]) -> None:
+        found = {seen.state.manifest for item in items for seen in (item.now, item.want)} - {""}
+        if found:
+            rows = [(bytes.fromhex(sha256),) for sha256 in found]
+
+            def insert(tx: Transaction) -> None:
+                tx.executemany("INSERT OR IGNORE INTO files_manifest VALUES (?)", rows)
+
+            self._store.submit(insert)
+
+
+def touched(items: Sequence[Item]) -> list[tuple[str, str, str]]:
+    """Every resource of an act with its versions before and after: each entry, and of folders the content."""
+    found = []
+    for item in items:
+        now, want, path = item.now.state, item.want.state, item.spot.path
+        found.append((resource(path), now.version, want.version))
+        if "dir" in (now.kind, want.kind):
+            found.append((content(path), now.content_version, want.content_version))
+    return found
+
+
+def inverse(plan: Plan) -> dict[str, Any]:
+    """The input of `files.restore` that takes a plan back."""
+    came_from = {item.source.path: item.spot.path for item in plan.items if item.source is not None}
+    items = []
+    for item in plan.items:
+        back: dict[str, Any] = {
+            "resource": resource(item.spot.path),
+            "before": item.now.state.dump(),
+            "after": item.want.state.dump(),
+        }
+        if item.spot.path in came_from:
+            back["source"] = resource(came_from[item.spot.path])
+        items.append(back)
+    return {"root": resource(plan.root), "items": items}
+
+
+def foreseen(items: Sequence[Item], action: str) -> list[Effect]:
+    """The effects that items will have."""
+    return [
+        Effect(resource=name, action="delete" if after == "absent" else action, version=after)
+        for name, _, after in touched(items)
+    ]
+
+
+def _named(items: Sequence[Item]) -> list[str]:
+    """The blobs that an act names; what a folder holds is named by its manifest."""
+    states = [seen.state for item in items for seen in (item.now, item.want)]
+    return sorted({name for state in states for name in (state.sha256, state.manifest) if name})

@@ -1,0 +1,155 @@
+"""Opening beneath: the one way from a path to an open folder, part by part and through no link.
+
+Every part is opened relative to the folder before it with O_NOFOLLOW, so that a link swapped in between a
+look and an open leads nowhere. takeback's own home is known by its inodes, whatever name leads there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from takeback.errors import RefusedError
+from takeback_acts.files import failures
+from takeback_acts.files.paths import shown, split
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A folder on the way need only be passable, not readable; macOS has no O_PATH.
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Home:
+    """The folders that nobody reaches through files: takeback's own, by inode."""
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+        self._paths = {os.fsencode(os.path.realpath(folder)) for folder in folders}
+        self._inodes = {(found.st_dev, found.st_ino) for found in map(os.stat, self._paths)}
+
+    def check(self, found: os.stat_result, path: bytes) -> None:
+        """Raises RefusedError `files.home` when this inode is a folder of the home."""
+        if (found.st_dev, found.st_ino) in self._inodes:
+            raise _home(path)
+
+    def check_around(self, path: bytes) -> None:
+        """Raises RefusedError `files.home` when the home lies in this folder, or is it."""
+        around = path.rstrip(b"/") + b"/"
+        if any((own + b"/").startswith(around) for own in self._paths):
+            raise _home(path)
+
+
+class Spot(NamedTuple):
+    """A name in an open folder: `folder` is its descriptor, `path` the canonical path for words and log."""
+
+    folder: int
+    name: bytes
+    path: bytes
+
+    def look(self) -> os.stat_result | None:
+        """What lies there, a link itself and not its target; None when nothing does."""
+        return look(self.folder, self.name)
+
+    def beside(self, name: bytes) -> Spot:
+        """Another name in the same folder."""
+        return Spot(self.folder, name, split(self.path)[0].rstrip(b"/") + b"/" + name)
+
+
+def look(folder: int, name: bytes) -> os.stat_result | None:
+    """What lies at a name in an open folder, a link itself and not its target; None when nothing does."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def spot(path: bytes, home: Home) -> Iterator[Spot]:
+    """The place of a canonical path: its folder is open inside, whether or not the path itself exists.
+
+    Raises RefusedError `files.link`, `files.home`, NotFoundError `files.absent`, ConflictError
+    `files.not_folder`.
+    """
+    parent, name = split(path)
+    handle = open_folder(parent, home)
+    try:
+        found = look(handle, name) if name else os.fstat(handle)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            home.check(found, path)
+        yield Spot(handle, name or b".", path)
+    finally:
+        os.close(handle)
+
+
+def open_folder(path: bytes, home: Home) -> int:
+    """A descriptor of the folder at a canonical path; raises what `spot` raises."""
+    parts = [part for part in path.split(b"/") if part]
+    here = os.open(b"/", _STEP if parts else _FOLDER)
+    try:
+        for depth, part in enumerate(parts, 1):
+            step = _enter(here, part, path, _FOLDER if depth == len(parts) else _STEP)
+            os.close(here)
+            here = step
+            home.check(os.fstat(here), path)
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def open_within(folder: int, name: bytes, path: bytes, home: Home) -> int:
+    """A descriptor of a folder that is an entry of an open one."""
+    here = _enter(folder, name, path, _FOLDER)
+    try:
+        home.check(os.fstat(here), path)
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def open_file(folder: int, name: bytes, path: bytes) -> int:
+    """A descriptor for reading of a regular file in an open folder, never of what could block or act.
+
+    Raises RefusedError `files.special`, `files.link`, ConflictError `files.is_folder`.
+    """
+    with failures.reported(path):
+        _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+        handle = os.open(name, _FILE, dir_fd=folder)
+    try:
+        _check_regular(os.fstat(handle), path)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _enter(folder: int, name: bytes, path: bytes, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
+            found = look(folder, name)
+            if found is not None and stat.S_ISLNK(found.st_mode):
+                raise failures.linked(path) from error
+        raise failures.failure(path, error) from error
+
+
+def _check_regular(found: os.stat_result, path: bytes) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise failures.linked(path)
+    if stat.S_ISDIR(found.st_mode):
+        raise failures.is_folder(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise failures.special(path)
+
+
+def _home(path: bytes) -> RefusedError:
+    return RefusedError(
+        "files.home",
+        f"{shown(path)} belongs to takeback itself, or holds what does",
+        "takeback's own folders can't be reached through files.",
+    )

@@ -1,0 +1,107 @@
+"""Failures: what the system says about a path, as typed errors."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError, UsageError
+from takeback_acts.files.paths import shown
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM}
+
+
+@contextmanager
+def reported(path: bytes) -> Iterator[None]:
+    """Turns an OSError inside into the typed error that names this path."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(path, error) from error
+
+
+def failure(path: bytes, error: OSError) -> TakebackError:
+    """The typed error for what the system said about a path; never more of their data than the path."""
+    name = shown(path)
+    if error.errno == errno.ENOENT:
+        return absent(path)
+    if error.errno == errno.ENOTDIR:
+        return ConflictError(
+            "files.not_folder", f"A part of {name} is no folder", "Look at its parent with list."
+        )
+    if error.errno == errno.ELOOP:
+        return linked(path)
+    return _resources(name, error) or _others(name, error)
+
+
+def absent(path: bytes) -> NotFoundError:
+    """There is nothing at this path."""
+    return NotFoundError("files.absent", f"There is no {shown(path)}", "Look at its folder with list.")
+
+
+def linked(path: bytes) -> RefusedError:
+    """The path, or a part of it, is a symbolic link."""
+    return RefusedError(
+        "files.link",
+        f"A part of {shown(path)} is a link, and links are not followed",
+        "Name the file by the path it really has, if that is inside your folders.",
+    )
+
+
+def is_folder(path: bytes) -> ConflictError:
+    """The path is a folder where a file was meant."""
+    return ConflictError("files.is_folder", f"{shown(path)} is a folder", "Name a file in it.")
+
+
+def special(path: bytes) -> RefusedError:
+    """The path is a pipe, a socket or a device."""
+    return RefusedError(
+        "files.special",
+        f"{shown(path)} is a pipe, a socket or a device, whose content can't be kept",
+        "Leave it out; only files, folders and links can be acted on.",
+    )
+
+
+def changed(path: bytes) -> ConflictError:
+    """Somebody else wrote between the look and the act."""
+    return ConflictError(
+        "files.changed",
+        f"{shown(path)} was changed by somebody else at this very moment; it was left as they made it",
+        "Read it again and repeat the act.",
+        retryable=True,
+    )
+
+
+def _resources(name: str, error: OSError) -> TakebackError | None:
+    if error.errno in _FULL:
+        return TakebackError(
+            "files.full",
+            f"There is no room to write {name}",
+            "Free some space and try again.",
+            retryable=True,
+        )
+    if error.errno == errno.EROFS:
+        return RefusedError("files.readonly", f"{name} is on a read-only file system", "Nothing was changed.")
+    if error.errno in _DENIED:
+        return RefusedError(
+            "files.denied", f"The system does not allow this on {name}", "Check its permissions."
+        )
+    return None
+
+
+def _others(name: str, error: OSError) -> TakebackError:
+    if error.errno == errno.ENAMETOOLONG:
+        return UsageError("files.path", f"A name in {name:.200} is too long", "Use a shorter name.")
+    if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+        return ConflictError(
+            "files.exists", f"{name} is there already", "Choose another name, or overwrite it."
+        )
+    if error.errno == errno.EXDEV:
+        return RefusedError(
+            "files.cross_device",
+            f"{name} lies on another file system",
+            "Write it there anew, then delete the old one.",
+        )
+    return TakebackError("files.io", f"The system failed on {name}: {error.strerror}", "Look at the disk.")

@@ -1,0 +1,169 @@
+"""What the tools of files take and give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from takeback_acts.files.states import State
+
+Path = Annotated[str, StringConstraints(min_length=1, max_length=12_500)]
+Resource = Annotated[str, StringConstraints(pattern=r"^files:/", max_length=16_384)]
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class At(_In):
+    """A path: absolute, relative to the caller's only root, or a resource (`files:/…`) if it is no text."""
+
+    path: Path
+
+
+class Read(At):
+    """Which bytes of a file: `limit` of them from `offset` on."""
+
+    offset: int = Field(default=0, ge=0)
+    limit: int | None = Field(default=None, ge=1)
+
+
+class List(At):
+    """A page of a folder: at most `limit` entries after `cursor`."""
+
+    limit: int = Field(default=500, ge=1, le=5000)
+    cursor: str | None = None
+
+
+class Write(At):
+    """A file's whole new content: text, or bytes in base64. `executable` sets or clears that bit."""
+
+    content: str | None = None
+    content_base64: str | None = None
+    executable: bool | None = None
+
+
+class Edit(At):
+    """Text to replace: `old` must occur exactly once, unless `all` replaces every occurrence."""
+
+    old: Annotated[str, StringConstraints(min_length=1)]
+    new: str
+    all: bool = False
+
+
+class Move(At):
+    """Where a file or folder goes; what is there is replaced only with `overwrite`."""
+
+    to: Path
+    overwrite: bool = False
+
+
+class Delete(At):
+    """What to delete; a folder that holds anything needs `recursive`."""
+
+    recursive: bool = False
+
+
+class MakeDir(At):
+    """A folder to make; missing folders on the way are made only with `parents`."""
+
+    parents: bool = False
+
+
+class Back(_In):
+    """One path to put back: it should be as `after`, gets as `before`, and comes from `source` if given."""
+
+    resource: Resource
+    before: State
+    after: State
+    source: Resource | None = None
+
+
+class Restore(_In):
+    """Paths to put back, all or none, every one of them beneath `root`."""
+
+    root: Resource
+    items: list[Back] = Field(min_length=1, max_length=10_000)
+
+
+class Resources(_In):
+    """Resources of files."""
+
+    resources: list[Resource] = Field(max_length=20_000)
+
+
+class Sweep(_In):
+    """What the store may forget: bytes that no act names and that were kept longer than this ago."""
+
+    grace_hours: float | None = Field(default=None, ge=0)
+
+
+class Effect(BaseModel):
+    """What happens to one resource; `version` is the one it has afterwards, empty where unknown."""
+
+    resource: str
+    action: str
+    reason: str = ""
+    version: str = ""
+
+
+class Done(BaseModel):
+    """What became of a path. `act` is the log's id, null when nothing was changed."""
+
+    path: str
+    resource: str
+    version: str
+    act: str | None = None
+    effects: list[Effect] = Field(default_factory=list)
+
+
+class Restored(BaseModel):
+    """What was put back, or would be."""
+
+    effects: list[Effect]
+    act: str | None = None
+
+
+class Content(BaseModel):
+    """Bytes of a file, text where they are UTF-8. `size` is the whole file's, `next` the offset to go on at."""
+
+    path: str
+    resource: str
+    content: str | None = None
+    content_base64: str | None = None
+    size: int
+    mode: str
+    version: str
+    next: int | None = None
+
+
+class Listed(BaseModel):
+    """One entry of a folder; `path` is what the other tools take. `size` is in bytes, of files alone."""
+
+    name: str
+    path: str
+    kind: Literal["file", "dir", "link", "special"]
+    size: int = 0
+
+
+class Listing(BaseModel):
+    """A page of a folder, by name; `next` is the cursor of the page after it."""
+
+    path: str
+    entries: list[Listed]
+    next: str | None = None
+
+
+class Versions(BaseModel):
+    """The version that each resource has now."""
+
+    versions: dict[str, str]
+
+
+class Swept(BaseModel):
+    """What the store forgot, or would: how many blobs, and their bytes."""
+
+    deleted: int
+    freed_bytes: int
+    kept: int

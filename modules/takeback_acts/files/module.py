@@ -1,0 +1,135 @@
+"""The files module: agents' and the person's own acts on files, each with what takes it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from takeback import Check, Context, Host, Module, tool
+from takeback_acts.files import acting, blobs, looking, models, recovery, roots, sweeping
+from takeback_acts.files.acting import Actor
+from takeback_acts.files.beneath import Home
+from takeback_acts.files.blobs import Blobs
+from takeback_acts.files.changing import Changer
+from takeback_acts.files.large import LargeBlobs
+from takeback_acts.files.locks import Locks
+from takeback_acts.files.overlay import Overlay
+from takeback_acts.files.restoring import Restorer
+from takeback_acts.files.settings import FilesSettings
+
+_ANYBODY = ("person", "agents", "modules")
+
+
+class FilesModule(Module):
+    """Files, folders and links beneath the folders that the person granted.
+
+    An act's pre-image and its intent are durable before its effect. No link is followed; takeback's own home
+    is out of reach for everybody.
+    """
+
+    Settings = FilesSettings
+    migrations = (blobs.TABLE + acting.MANIFESTS + recovery.TABLE,)
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._settings: FilesSettings = host.settings or FilesSettings()
+        self._large = LargeBlobs(host.home.data / "blobs")
+        self._blobs = Blobs(host.store, self._large, self._settings.small_blob)
+
+    @asynccontextmanager
+    async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
+        """Settle what a crash left on disk before anybody looks at it."""
+        await to_thread.run_sync(self._large.prepare)
+        home = self.host.home
+        self._home = Home([home.config, home.data, home.state, home.runtime])
+        actor, locks = Actor(self.host.store, self._blobs, self._home), Locks()
+        self._changer = Changer(actor, locks, self._settings, _umask())
+        self._restorer = Restorer(actor, locks, self._settings)
+        for key, script in await recovery.left(self.host.store):
+            if await to_thread.run_sync(recovery.recover, script, actor.supply({}), self._home):
+                await recovery.end(self.host.store, key).wait()
+            else:
+                self.host.log.warning(
+                    "an act that a crash interrupted could not be cleared up yet; see doctor"
+                )
+        yield
+
+    @tool(effect="read", reach=_ANYBODY)
+    async def read(self, ctx: Context, args: models.Read) -> models.Content:
+        """Read a file: text as `content`, other bytes as `content_base64`, with its size, mode and version.
+
+        Long files come in parts: go on at `next`. Links are not followed.
+        """
+        path = roots.resolve(ctx.scope, args.path)
+        return await to_thread.run_sync(looking.read, path, args, self._settings.most_read, self._home)
+
+    @tool(effect="read", reach=_ANYBODY)
+    async def list(self, ctx: Context, args: models.List) -> models.Listing:
+        """List a folder by name, a page at a time; pass `next` as `cursor` for the page after."""
+        path = roots.resolve(ctx.scope, args.path)
+        return await to_thread.run_sync(looking.list_folder, path, args, self._home)
+
+    @tool(effect="write", reach=_ANYBODY, previews=True, idempotent=True, destructive=True)
+    async def write(self, ctx: Context, args: models.Write) -> models.Done:
+        """Write a file's whole content, making the file when there is none; its folder must be there.
+
+        Give text as `content` or bytes as `content_base64`. Mode and owner of a file that is there stay.
+        """
+        return await self._changer.write(ctx, args)
+
+    @tool(effect="write", reach=_ANYBODY, previews=True, destructive=True)
+    async def edit(self, ctx: Context, args: models.Edit) -> models.Done:
+        """Replace text in a file: `old` must occur exactly once, or set `all` to replace every occurrence."""
+        return await self._changer.edit(ctx, args)
+
+    @tool(effect="write", reach=_ANYBODY, previews=True, destructive=True)
+    async def move(self, ctx: Context, args: models.Move) -> models.Done:
+        """Move or rename a file, a link or a folder; what is at `to` is replaced only with `overwrite`."""
+        return await self._changer.move(ctx, args)
+
+    @tool(effect="write", reach=_ANYBODY, previews=True, destructive=True)
+    async def delete(self, ctx: Context, args: models.Delete) -> models.Done:
+        """Delete a file, a link or a folder; a folder that holds anything needs `recursive`."""
+        return await self._changer.delete(ctx, args)
+
+    @tool(effect="write", reach=_ANYBODY, previews=True)
+    async def make_dir(self, ctx: Context, args: models.MakeDir) -> models.Done:
+        """Make a folder; with `parents` also the missing folders on the way to it."""
+        return await self._changer.make_dir(ctx, args)
+
+    @tool(effect="write", reach=("modules",), previews=True, destructive=True)
+    async def restore(self, ctx: Context, args: models.Restore) -> models.Restored:
+        """Put paths back as an act found them, all or none; the inverse of every act on files."""
+        return await self._restorer.restore(ctx, args)
+
+    @tool(effect="read", reach=("modules",))
+    async def versions(self, ctx: Context, args: models.Resources) -> models.Versions:
+        """Tell the version that each resource has now, or would have in a rehearsal."""
+        overlay = Overlay.of(ctx.rehearsal)
+        look = partial(looking.versions, args.resources, ctx.scope, self._home, overlay)
+        return models.Versions(versions=await to_thread.run_sync(look))
+
+    @tool(effect="write", reach=("person",), previews=True)
+    async def gc(self, ctx: Context, args: models.Sweep) -> models.Swept:
+        """Forget kept bytes that no act in the log names any more; a dry run only counts them."""
+        hours = self._settings.grace_hours if args.grace_hours is None else args.grace_hours
+        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600)
+
+    async def checks(self) -> list[Check]:  # type: ignore[valid-type]  # `list` is a tool of this class
+        """Whether anything that a crash interrupted still waits to be cleared up."""
+        waiting = await recovery.left(self.host.store)
+        detail = f"{len(waiting)} interrupted acts wait" if waiting else "nothing waits from a crash"
+        hint = "Make their folders reachable and start takeback again." if waiting else ""
+        return [Check("interrupted file acts", not waiting, detail, hint)]
+
+
+def _umask() -> int:
+    """The process's umask; there is no way to ask without setting it for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

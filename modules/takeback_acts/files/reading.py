@@ -1,0 +1,94 @@
+"""Reading: a file's bytes taken at one moment, hashed, and kept where they are wanted later."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from takeback.errors import ConflictError
+from takeback_acts.files.paths import shown
+
+CHUNK = 1 << 20
+_TRIES = 5
+
+Take = Callable[[int, int], tuple[str, int]]
+
+
+class Reader(Protocol):
+    """What becomes of bytes that are read: `file` and `data` answer the digest, `file` the size as well."""
+
+    def file(self, handle: int, size: int) -> tuple[str, int]: ...
+
+    def data(self, data: bytes) -> str: ...
+
+
+class Digester:
+    """A reader that keeps nothing: for versions."""
+
+    def file(self, handle: int, size: int) -> tuple[str, int]:
+        """Digest and size of an open file's bytes from where it stands."""
+        if size < CHUNK:
+            data = read_all(handle, size)
+            return digest(data), len(data)
+        return stream(handle, None)
+
+    def data(self, data: bytes) -> str:
+        """Digest of bytes."""
+        return digest(data)
+
+
+def steady(handle: int, path: bytes, take: Take) -> tuple[os.stat_result, str, int]:
+    """What `take` makes of an open file's bytes, taken while nobody wrote; with the file's stat.
+
+    Raises ConflictError `files.unstable` when somebody writes at every try.
+    """
+    for _ in range(_TRIES):
+        before = os.fstat(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
+        sha256, size = take(handle, before.st_size)
+        after = os.fstat(handle)
+        if _mark(before) == _mark(after) and size == after.st_size:
+            return after, sha256, size
+    raise ConflictError(
+        "files.unstable",
+        f"{shown(path)} is being written to and could not be read at one moment",
+        "Wait until whatever writes it is done.",
+        retryable=True,
+    )
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 of plain bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_all(handle: int, size: int) -> bytes:
+    """All bytes from where an open file stands; `size` is a guess that saves memory."""
+    parts = []
+    while part := os.read(handle, size + 1):
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def stream(source: int, target: int | None) -> tuple[str, int]:
+    """Digest and size of an open file's bytes, copied on the way into `target`, in constant memory."""
+    hashed, size = hashlib.sha256(), 0
+    while part := os.read(source, CHUNK):
+        hashed.update(part)
+        size += len(part)
+        if target is not None:
+            write_all(target, part)
+    return hashed.hexdigest(), size
+
+
+def write_all(target: int, data: bytes) -> None:
+    """Writes every byte, also where the system takes them in portions."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(target, view) :]
+
+
+def _mark(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns

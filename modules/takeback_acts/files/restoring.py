@@ -1,0 +1,201 @@
+"""Restoring: the inverse of every act on files, and of itself. All its paths are put back, or none is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from anyio import to_thread
+
+from takeback.context import Context
+from takeback.errors import ConflictError, NotFoundError, UsageError
+from takeback_acts.files import beneath, paths, roots
+from takeback_acts.files.acting import Actor, Plan
+from takeback_acts.files.judging import Case, Judge
+from takeback_acts.files.locks import Locks
+from takeback_acts.files.models import Back, Restore, Restored
+from takeback_acts.files.overlay import Overlay
+from takeback_acts.files.reading import Digester, Reader
+from takeback_acts.files.script import Item
+from takeback_acts.files.settings import FilesSettings
+from takeback_acts.files.trees import NOTHING, Seen
+
+
+class Restorer:
+    """Puts paths back as acts found them, as far as nobody's later work is lost by it."""
+
+    def __init__(self, actor: Actor, locks: Locks, settings: FilesSettings) -> None:
+        self._actor = actor
+        self._locks = locks
+        self._settings = settings
+
+    async def restore(self, ctx: Context, args: Restore) -> Restored:
+        """Judges every path, then does all of it.
+
+        Raises RefusedError `scope.confined`, `scope.outside`, ConflictError `undo.changed`, `files.conflict`,
+        NotFoundError `files.blob_missing`.
+        """
+        targets = [_path(ctx, args.root, item) for item in args.items]
+        async with self._locks.hold(targets):
+            with ExitStack() as stack:
+                return await self._restore(ctx, args, targets, stack)
+
+    async def _restore(
+        self, ctx: Context, args: Restore, targets: Sequence[bytes], stack: ExitStack
+    ) -> Restored:
+        overlay = Overlay.of(ctx.rehearsal)
+        intake = self._actor.intake()
+        cases: list[Case] = []
+        for item, path in zip(args.items, targets, strict=True):
+            moved_from_here = any(other.source == item.resource for other in args.items)
+            reader = Digester() if ctx.dry_run or moved_from_here else intake
+            cases.append(await self._case(item, path, reader, stack, overlay))
+        _pair(cases)
+        if not ctx.dry_run:
+            _require_expected(ctx, cases)
+        supply = self._actor.supply({**intake.small, **overlay.data})
+        judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data))
+        await to_thread.run_sync(_decide, judge, cases)
+        effects = [effect for case in cases for effect in case.effects()]
+        if ctx.dry_run:
+            _note(overlay, cases, judge)
+            return Restored(effects=effects)
+        _require_possible(cases)
+        items = _items(cases)
+        if not items:
+            return Restored(effects=effects)
+        plan = Plan(
+            tool="files.restore",
+            input={"paths": [item.resource for item in args.items][:100]},
+            summary=_summary(cases),
+            items=items,
+            root=paths.parse(args.root)[0],
+            at_hand=judge.made,
+        )
+        for data in judge.made.values():
+            intake.data(data)
+        try:
+            act = await self._actor.carry_out(ctx, plan, intake)
+        except ConflictError as error:
+            raise _changed(error.message) if error.code == "files.changed" else error from error
+        return Restored(effects=effects, act=act)
+
+    async def _case(
+        self, item: Back, path: bytes, reader: Reader, stack: ExitStack, overlay: Overlay
+    ) -> Case:
+        try:
+            spot = stack.enter_context(beneath.spot(path, self._actor.home))
+        except NotFoundError:
+            # Its folder is gone, or would be there by now in a rehearsal; nothing lies in it on disk.
+            spot, now = beneath.Spot(-1, os.path.basename(path), path), NOTHING
+        else:
+            now = await self._actor.observe(spot, reader)
+        if isinstance(reader, Digester):
+            now = Seen(now.state.model_copy(update={"manifest": ""}), now.entries)
+        parent = paths.split(path)[0]
+        homeless = spot.folder < 0 and overlay.over(parent, NOTHING).state.kind != "dir"
+        return Case(spot, item, overlay.over(path, now), homeless=homeless)
+
+
+def _path(ctx: Context, root: str, item: Back) -> bytes:
+    """The canonical path of an item, which must be within every limit there is."""
+    top, _ = paths.parse(root)
+    path, whole = paths.parse(item.resource)
+    if whole or path == b"/":
+        raise UsageError(
+            "files.path", f"{item.resource} names no entry", "Name a file or folder without a last `/`."
+        )
+    if not paths.beneath(path, top):
+        raise roots.outside(path)
+    if item.source is not None:
+        ctx.confine(paths.resource(paths.parse(item.source)[0]))
+    ctx.confine(paths.resource(path))
+    if "dir" in (item.before.kind, item.after.kind):
+        ctx.confine(paths.content(path))
+    roots.require(ctx.scope, path)
+    return path
+
+
+def _pair(cases: Sequence[Case]) -> None:
+    """Joins the two ends of each move; raises UsageError `files.source`."""
+    by_resource = {case.back.resource: case for case in cases}
+    for case in cases:
+        if case.back.source is None:
+            continue
+        source = by_resource.get(case.back.source)
+        if source is None or source is case or source.goes_to is not None:
+            raise UsageError(
+                "files.source", f"{case.back.source} is no other item of this restore", "List it once."
+            )
+        case.source, source.goes_to = source, case
+
+
+def _require_expected(ctx: Context, cases: Sequence[Case]) -> None:
+    """Raises ConflictError `undo.changed` unless every path has the version that the plan counted on."""
+    if ctx.confined_to is None:
+        return
+    for case in cases:
+        now, path = case.now.state, case.spot.path
+        found = {paths.resource(path): now.version, paths.content(path): now.content_version}
+        for name, version in found.items():
+            if ctx.confined_to.get(name, version) != version:
+                raise _changed(f"{paths.shown(path)} has changed since the plan was made")
+
+
+def _changed(message: str) -> ConflictError:
+    return ConflictError(
+        "undo.changed", message, "Preview the undo again; nothing was changed.", retryable=True
+    )
+
+
+def _decide(judge: Judge, cases: Sequence[Case]) -> None:
+    for case in sorted(cases, key=lambda case: case.source is not None):
+        judge.decide(case)
+
+
+def _note(overlay: Overlay, cases: Sequence[Case], judge: Judge) -> None:
+    """Remembers, for later steps of a rehearsed plan, what this one would have left; all or nothing."""
+    if any(case.blocked for case in cases):
+        return
+    overlay.data.update(judge.made)
+    for case in cases:
+        if case.action != "skip":
+            overlay.put(case.spot.path, case.want)
+
+
+def _require_possible(cases: Sequence[Case]) -> None:
+    blocked = [case for case in cases if case.blocked]
+    if not blocked:
+        return
+    effects = [effect.model_dump() for case in blocked for effect in case.effects()]
+    first = blocked[0]
+    name = paths.shown(first.spot.path)
+    if all(case.action == "gone" for case in blocked):
+        raise NotFoundError(
+            "files.blob_missing",
+            f"{name} can't be put back: {first.reason}",
+            "What it held is not kept any more; nothing was changed.",
+            data={"effects": effects},
+        )
+    raise ConflictError(
+        "files.conflict",
+        f"{name} can't be put back: {first.reason}",
+        "Nothing was changed. Look at the preview; the person can overwrite with force.",
+        data={"effects": effects},
+    )
+
+
+def _items(cases: Sequence[Case]) -> list[Item]:
+    acting = [case for case in cases if case.action != "skip"]
+    return [
+        Item(case.spot, case.now, case.want, case.source.spot if case.source is not None else None)
+        for case in acting
+    ]
+
+
+def _summary(cases: Sequence[Case]) -> str:
+    acting = [case for case in cases if case.action != "skip"]
+    first = paths.shown(acting[0].spot.path)
+    more = f" and {len(acting) - 1} more" if len(acting) > 1 else ""
+    return f"Put back {first:.800}{more}"

@@ -1,0 +1,75 @@
+"""Roots: from what a caller wrote to the canonical path it may mean."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.context import Scope
+from takeback.errors import RefusedError, UsageError
+from takeback_acts.files.paths import beneath, canonical, encode, join, shown, split
+
+
+def resolve(scope: Scope | None, written: str) -> bytes:
+    """The canonical path that a caller means; it is not looked at whether anything is there.
+
+    With a scope the path must lie in one of its roots, and may be relative to the only one. Without one it
+    is any absolute path, and links on the way to its folder are the caller's own.
+    Raises UsageError `files.path`, `files.relative`, RefusedError `scope.outside`.
+    """
+    raw = encode(written)
+    if not raw:
+        raise UsageError("files.path", "The path is empty", "Name a file or folder.")
+    if scope is None:
+        return _own(raw)
+    roots = [canonical(os.fsencode(root)) for root in scope.roots]
+    if raw.startswith(b"/"):
+        path = canonical(raw)
+    else:
+        path = canonical(join(_only(roots, raw), raw))
+    if not any(beneath(path, root) for root in roots):
+        raise outside(path)
+    return path
+
+
+def require(scope: Scope | None, path: bytes) -> None:
+    """Raises RefusedError `scope.outside` unless a canonical path lies in one of the scope's roots."""
+    if scope is None:
+        return
+    if not any(beneath(path, canonical(os.fsencode(root))) for root in scope.roots):
+        raise outside(path)
+
+
+def is_root(scope: Scope | None, path: bytes) -> bool:
+    """Whether a path is a root itself, which can be listed but neither moved nor deleted."""
+    if path == b"/":
+        return True
+    return scope is not None and any(path == canonical(os.fsencode(root)) for root in scope.roots)
+
+
+def outside(path: bytes) -> RefusedError:
+    """The path lies in no root of the caller's."""
+    return RefusedError(
+        "scope.outside",
+        f"{shown(path)} lies outside the folders that were granted",
+        "Stay inside them, or ask the person to grant the folder: `takeback agents grant NAME --root DIR`.",
+    )
+
+
+def _own(raw: bytes) -> bytes:
+    if not raw.startswith(b"/"):
+        raise _relative(raw, "there is no root it could be relative to")
+    path = canonical(raw)
+    folder, name = split(path)
+    return join(os.path.realpath(folder), name) if name else path
+
+
+def _only(roots: list[bytes], raw: bytes) -> bytes:
+    if len(roots) != 1:
+        raise _relative(raw, f"it could be relative to {len(roots)} roots")
+    return roots[0]
+
+
+def _relative(raw: bytes, why: str) -> UsageError:
+    return UsageError(
+        "files.relative", f"The path {shown(raw):.200} is relative, and {why}", "Give the full path."
+    )

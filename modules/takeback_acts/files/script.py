@@ -1,0 +1,224 @@
+"""Script: the renames that bring several paths from what they are to what is wanted, all of them or none.
+
+Everything new is staged first. Then names are swapped, one step after another, and what a step displaced is
+looked at: when it isn't what was captured, somebody else saved in between, and all steps are taken back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from takeback import faults
+from takeback.errors import TakebackError
+from takeback_acts.files import failures, renames, staging, trees
+from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.paths import resource
+from takeback_acts.files.reading import Digester
+from takeback_acts.files.states import State
+from takeback_acts.files.supply import Supply
+from takeback_acts.files.trees import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A path on its way from `now`, as captured, to `want`; `source` is the path that it is moved from."""
+
+    spot: Spot
+    now: Seen
+    want: Seen
+    source: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rename. What lies at `check` afterwards must be `expect`. `swap` exchanges both names."""
+
+    source: Spot
+    target: Spot
+    swap: bool = False
+    check: Spot | None = None
+    expect: State | None = None
+
+
+@dataclass
+class Script:
+    """Steps with what is staged for them and what they leave behind; `run` blocks."""
+
+    items: Sequence[Item]
+    staged: list[tuple[Spot, Seen]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        moved_from = {item.source.path for item in self.items if item.source is not None}
+        for item in self.items:
+            if item.source is None and item.spot.path not in moved_from:
+                self._put(item)
+        by_path = {item.spot.path: item for item in self.items}
+        for item in self.items:
+            if item.source is not None:
+                self._move(by_path[item.source.path], item)
+
+    def run(self, supply: Supply, home: Home) -> None:
+        """Does it all, durably. What can't be cleared away afterwards is left to the next start.
+
+        Raises ConflictError `files.changed` and what the system says, with everything as before.
+        """
+        done: list[Step] = []
+        try:
+            self._stage(supply, home)
+            faults.point("files.staged")
+            for step in self.steps:
+                self._rename(step)
+                done.append(step)
+                self._verify(step, home)
+                faults.point("files.renamed")
+        except BaseException:
+            self._take_back(done, home)
+            raise
+        for temp, seen in self.leftovers:
+            with contextlib.suppress(OSError, TakebackError):
+                if not trees.clear(temp, seen, home):
+                    keep(temp, self._owner(temp))
+        faults.point("files.cleared")
+        self._sync()
+        faults.point("files.synced")
+
+    def left(self) -> bool:
+        """Whether anything lies at a temporary name of this script's."""
+        temps = {spot for spot, _ in [*self.staged, *self.leftovers]}
+        names = [temp.beside(temp.name + end) for temp in temps for end in (b"", staging.PART, staging.ASIDE)]
+        return any(name.look() is not None for name in names)
+
+    def dump(self) -> dict[str, Any]:
+        """What recovery after a crash must know, as JSON values."""
+        return {
+            "wants": [[resource(item.spot.path), item.want.state.dump()] for item in self.items],
+            "steps": [[resource(s.source.path), resource(s.target.path), s.swap] for s in self.steps],
+            "temps": [
+                [resource(spot.path), resource(self._owner(spot).path), [seen.state.dump()]]
+                for spot, seen in [*self.staged, *self.leftovers]
+            ],
+        }
+
+    def _put(self, item: Item) -> None:
+        """One path for itself: staged and swapped in, or moved out of the way."""
+        now, want = item.now.state, item.want.state
+        if now.same(want) and now.kind == "absent":
+            return
+        temp = staging.temporary(item.spot)
+        if want.kind != "absent":
+            self.staged.append((temp, item.want))
+        if now.kind == "absent":
+            self.steps.append(Step(temp, item.spot))
+            return
+        self.leftovers.append((temp, item.now))
+        if want.kind == "absent":
+            self.steps.append(Step(item.spot, temp, check=temp, expect=now))
+        else:
+            self.steps.append(Step(temp, item.spot, swap=True, check=temp, expect=now))
+
+    def _move(self, source: Item, target: Item) -> None:
+        """A path moved to another: what is there steps aside first, what the source gets comes last."""
+        if target.now.state.kind != "absent":
+            self._put(Item(target.spot, target.now, trees.NOTHING))
+        self.steps.append(Step(source.spot, target.spot, check=target.spot, expect=source.now.state))
+        if source.want.state.kind != "absent":
+            self._put(Item(source.spot, trees.NOTHING, source.want))
+
+    def _owner(self, temp: Spot) -> Spot:
+        for step in self.steps:
+            if temp == step.source:
+                return step.target
+            if temp == step.target:
+                return step.source
+        raise AssertionError(temp.path)
+
+    def _stage(self, supply: Supply, home: Home) -> None:
+        for temp, want in self.staged:
+            with failures.reported(self._owner(temp).path):
+                staging.stage(temp, want, supply, home)
+
+    def _rename(self, step: Step) -> None:
+        """Takes one step; where names can't be swapped, the old one steps aside and the new one comes in."""
+        try:
+            if not step.swap:
+                renames.take_free(step.source, step.target)
+            elif not renames.exchange(step.source, step.target):
+                aside = step.source.beside(step.source.name + staging.ASIDE)
+                renames.take_free(step.target, aside)
+                try:
+                    renames.take_free(step.source, step.target)
+                except OSError:
+                    renames.take_free(aside, step.target)
+                    raise
+                renames.take_free(aside, step.source)
+        except (FileExistsError, FileNotFoundError) as error:
+            raise failures.changed(self._public(step).path) from error
+        except OSError as error:
+            raise failures.failure(self._public(step).path, error) from error
+
+    def _verify(self, step: Step, home: Home) -> None:
+        if step.check is None or step.expect is None:
+            return
+        found = trees.observe(step.check, Digester(), home)
+        if not found.state.same(step.expect):
+            raise failures.changed(self._public(step).path)
+
+    def _public(self, step: Step) -> Spot:
+        return step.source if staging.is_temporary(step.target.name) else step.target
+
+    def _take_back(self, done: list[Step], home: Home) -> None:
+        """Steps backwards, as far as nobody stands in the way; what is not ours is kept visibly."""
+        for step in reversed(done):
+            with contextlib.suppress(OSError, TakebackError):
+                self._rename(
+                    Step(step.source, step.target, swap=True) if step.swap else Step(step.target, step.source)
+                )
+        for temp, seen in self.staged:
+            with contextlib.suppress(OSError, TakebackError):
+                discard(temp, [seen], self._owner(temp), home)
+        for temp, _ in self.leftovers:
+            with contextlib.suppress(OSError, TakebackError):
+                discard(temp, [], self._owner(temp), home)
+
+    def _sync(self) -> None:
+        for folder in {step.source.folder for step in self.steps} | {
+            step.target.folder for step in self.steps
+        }:
+            os.fsync(folder)
+
+
+def discard(temp: Spot, known: Sequence[Seen], owner: Spot, home: Home) -> None:
+    """Removes what a temporary name stands for when its bytes are known, else keeps it beside `owner`."""
+    part = temp.beside(temp.name + staging.PART)
+    wreck = trees.observe(part, Digester(), home)
+    trees.clear(part, wreck, home)
+    found = trees.observe(temp, Digester(), home)
+    if any(within(found, seen) for seen in known):
+        trees.clear(temp, found, home)
+    elif found.state.kind != "absent":
+        keep(temp, owner)
+
+
+def keep(temp: Spot, owner: Spot) -> Spot:
+    """Gives a stranger's bytes a visible name beside the path they were at; answers where."""
+    kept = owner.beside(owner.name + b".kept-" + temp.name[len(b".takeback-") :][:8])
+    renames.take_free(temp, Spot(temp.folder, kept.name, temp.beside(kept.name).path))
+    return kept
+
+
+def within(found: Seen, known: Seen) -> bool:
+    """Whether everything found is part of what is known: a folder may have been cleared halfway."""
+    if found.state.kind != "dir" or known.state.kind != "dir":
+        return found.state.same(known.state)
+    versions = {entry.path: _bare(entry.state) for entry in known.entries}
+    return all(versions.get(entry.path) == _bare(entry.state) for entry in found.entries)
+
+
+def _bare(state: State) -> str:
+    return "dir" if state.kind == "dir" else state.version

@@ -1,0 +1,165 @@
+"""Staging: a wanted file, link or folder made whole and durable under another name first."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+
+from takeback_acts.files import beneath, renames
+from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.paths import join
+from takeback_acts.files.states import ABSENT, State
+from takeback_acts.files.supply import Supply
+from takeback_acts.files.trees import Entry, Seen
+
+PART = b".part"
+ASIDE = b".old"
+_OURS = re.compile(rb"\.takeback-[0-9a-f]{16}(\.part|\.old)?")
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PORTION = 256
+_FEW = 16
+
+
+def temporary(spot: Spot) -> Spot:
+    """A fresh name beside a place, recognisable as ours."""
+    return spot.beside(b".takeback-" + secrets.token_hex(8).encode())
+
+
+def is_temporary(name: bytes) -> bool:
+    """Whether a name is one that `temporary` makes, or its PART or ASIDE."""
+    return _OURS.fullmatch(name) is not None
+
+
+def stage(temp: Spot, want: Seen, supply: Supply, home: Home) -> None:
+    """Makes what is wanted at a temporary name, durable but for the name itself.
+
+    It gets that name only when it is whole: what a crash leaves under the PART name is rubbish of ours.
+    Raises OSError, `files.blob_missing` and `files.blob_corrupt`.
+    """
+    part = temp.beside(temp.name + PART)
+    state = want.state
+    if state.kind == "dir":
+        _stage_folder(part, want, supply, home)
+    else:
+        _stage_plain(part, state, supply, durable=True)
+    renames.replace(part, temp)
+
+
+def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> None:
+    if state.kind == "link":
+        os.symlink(state.target_bytes, spot.name, dir_fd=spot.folder)
+        _dress_link(spot, state)
+        return
+    handle = os.open(spot.name, _CREATE, 0o600, dir_fd=spot.folder)
+    try:
+        supply.write(state.sha256, handle)
+        _dress(handle, state)
+        if durable:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home) -> None:
+    os.mkdir(spot.name, 0o700, dir_fd=spot.folder)
+    handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
+    try:
+        builder = _Builder(handle, spot.path, supply, home, durable=len(want.entries) <= _FEW)
+        builder.build(want.entries)
+        _dress(handle, want.state)
+        if len(want.entries) > _FEW:
+            _sync_all(handle)
+        else:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Builder:
+    """Fills an open folder; entries come parents first, so the open folders are a stack."""
+
+    def __init__(self, folder: int, path: bytes, supply: Supply, home: Home, *, durable: bool) -> None:
+        self._open: list[tuple[bytes, int, State]] = [(b"", folder, ABSENT)]
+        self._path = path
+        self._supply = supply
+        self._home = home
+        self._durable = durable
+
+    def build(self, entries: Sequence[Entry]) -> None:
+        try:
+            for portion in _portions(entries):
+                self._supply.bring({entry.state.sha256 for entry in portion if entry.state.kind == "file"})
+                for entry in portion:
+                    self._make(entry)
+            self._leave_to(b"")
+        finally:
+            for _, handle, _ in self._open[1:]:
+                os.close(handle)
+
+    def _make(self, entry: Entry) -> None:
+        inner, _, name = entry.path.rpartition(b"/")
+        self._leave_to(inner)
+        folder = self._open[-1][1]
+        spot = Spot(folder, name, join(self._path, entry.path))
+        if entry.state.kind != "dir":
+            _stage_plain(spot, entry.state, self._supply, durable=self._durable)
+            return
+        os.mkdir(name, 0o700, dir_fd=folder)
+        handle = beneath.open_within(folder, name, spot.path, self._home)
+        self._open.append((entry.path, handle, entry.state))
+
+    def _leave_to(self, inner: bytes) -> None:
+        """Closes finished folders; a folder gets its mode and time last, since filling it changes both."""
+        while self._open[-1][0] != inner:
+            _, handle, state = self._open.pop()
+            try:
+                _dress(handle, state)
+                if self._durable:
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def _dress(handle: int, state: State) -> None:
+    """Owner, mode and time, in this order: a new owner clears bits of the mode."""
+    found = os.fstat(handle)
+    mode = state.mode
+    wanted = (state.owner, state.group)
+    if any(have != want != -1 for have, want in zip((found.st_uid, found.st_gid), wanted, strict=True)):
+        try:
+            os.fchown(handle, *wanted)
+        except PermissionError:
+            mode &= ~(stat.S_ISUID | stat.S_ISGID)  # such a bit must not speak for another owner
+    os.fchmod(handle, mode)
+    if state.mtime_ns:
+        os.utime(handle, ns=(found.st_atime_ns, state.mtime_ns))
+
+
+def _dress_link(spot: Spot, state: State) -> None:
+    if state.owner != -1 and os.geteuid() == 0:
+        os.chown(spot.name, state.owner, state.group, dir_fd=spot.folder, follow_symlinks=False)
+    if state.mtime_ns:
+        times = (state.mtime_ns, state.mtime_ns)
+        with contextlib.suppress(NotImplementedError):
+            os.utime(spot.name, ns=times, dir_fd=spot.folder, follow_symlinks=False)
+
+
+def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    return (entries[start : start + _PORTION] for start in range(0, len(entries), _PORTION))
+
+
+def _sync_all(handle: int) -> None:
+    """One sync of the whole file system instead of one for each of many files."""
+    if sys.platform != "linux":
+        os.sync()
+        return
+    done: int = ctypes.CDLL(None, use_errno=True).syncfs(handle)
+    if done != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
