@@ -68,8 +68,8 @@ class CliModule(Module):
                 return
 
     async def _meet(self, stream: SocketStream) -> None:
+        lines = Lines(stream)
         async with stream:
-            lines = Lines(stream)
             if stranger := _stranger(stream):
                 self.host.log.warning("refused a connection of another user")
                 await lines.send(encode({"ok": False, "error": stranger.as_dict()}))

@@ -33,7 +33,15 @@ class Session:
         self._idle.cancel()
 
     async def run(self) -> None:
-        """Answer requests, one at a time, in the order they came."""
+        """Answer requests, one at a time, in the order they came; hang up at the end."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._lines.pump)
+            try:
+                await self._answer_all()
+            finally:
+                await self._lines.close()
+
+    async def _answer_all(self) -> None:
         while not self._closing:
             try:
                 line = await self._next()
