@@ -195,10 +195,11 @@ class House:
 
 
 @asynccontextmanager
-async def house(home: Any, *modules: Any, **settings: Any) -> AsyncIterator[House]:
-    """The door open over a home; keywords are settings of the door."""
+async def house(home: Any, *modules: Any, rules: Any = (), **settings: Any) -> AsyncIterator[House]:
+    """The door open over a home, under the person's `rules`; other keywords are settings of the door."""
     base = [AgentsModule, AuditModule, McpModule, NotesModule, DeputyModule]
-    async with Kernel(home, settings={"mcp": {"port": 0, **settings}}, modules=[*base, *modules]) as kernel:
+    sections = {"mcp": {"port": 0, **settings}, "kernel": {"rules": list(rules)}}
+    async with Kernel(home, settings=sections, modules=[*base, *modules]) as kernel:
         status = await kernel.enter("cli:person").call("mcp.status")
         yield House(kernel, status.url, status.socket)
 
