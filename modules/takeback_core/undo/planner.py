@@ -56,7 +56,11 @@ class Draft:
 
     def predicted(self) -> dict[str, str]:
         """The versions that resources will have when every step that runs has run."""
-        return {name: version for one in self.steps if one.runs for name, version in one.predicted.items()}
+        promised: dict[str, str] = {}
+        for one in self.steps:
+            if one.runs:
+                _overtake(promised, one.predicted)
+        return promised
 
     def blocking(self) -> list[PlannedStep]:
         """The steps that can't be executed as planned."""
@@ -245,7 +249,18 @@ class _Drafting:
         told = {effect.resource: effect.version for effect in planned.step.effects if effect.version}
         for item in planned.row.touched:
             planned.predicted[item.resource] = told.get(item.resource, item.before)
-        self._versions.update(planned.predicted)
+        _overtake(self._versions, planned.predicted)
+
+
+def _overtake(known: dict[str, str], newer: dict[str, str]) -> None:
+    """Take newer versions in, and forget those of contents around them and of what lies in them."""
+    for name in newer:
+        for tree in resources.trees_around(name):
+            known.pop(tree, None)
+        if name.endswith("/"):
+            for inner in [other for other in known if other.startswith(name)]:
+                del known[inner]
+    known.update(newer)
 
 
 def _not_reversible(row: Row) -> str:
