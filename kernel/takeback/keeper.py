@@ -67,10 +67,8 @@ class Keeper:
             life.held = life.pausing = False
             if life.state != "off":
                 self._enter(life, "off", "")
-        elif not life.held and (
-            gone := [name for name in standing.lacking(life) if not standing.coming(name)]
-        ):
-            self._enter(life, "waiting", f"needs {', '.join(gone)}")
+        elif not life.held and (why := standing.waits_for(life)):
+            self._enter(life, "waiting", why)
 
     async def _bring_up(self) -> bool:
         life = self._life
@@ -108,8 +106,9 @@ class Keeper:
             await self._part(run)
         if run.phase != "ended":
             life.held = True
+            run.leave()  # should it come to itself, it finds that it is over
             self._enter(life, "failed", f"{run.error or 'did not stop'}; ignores its cancellation, abandoned")
-            _log.error("Module %s was abandoned: its task can't be ended", life.name)
+            _log.error("Module %s was abandoned: only a restart of takeback ends its task", life.name)
         elif self._standing.closing or not life.wanted:
             self._enter(life, "off", run.error)
         elif lacking := self._standing.lacking(life):

@@ -118,9 +118,9 @@ class Run:
     async def _contain(self) -> None:
         try:
             await self._live()
-        except KeyboardInterrupt:
-            raise
         except BaseException as exc:  # boundary: what a module raises must not reach its neighbours
+            if _interrupted(exc):
+                raise KeyboardInterrupt from exc
             if not (self._cut and isinstance(exc, asyncio.CancelledError)):
                 self.error = describe(exc)
                 _log.error("Module %s failed: %s", self._source.name, self.error, exc_info=exc)
@@ -139,6 +139,12 @@ class Run:
                     self._enter("leaving")
             # Only now: tasks of its own may be needed by what the module does when it leaves.
             group.cancel_scope.cancel()
+
+
+def _interrupted(exc: BaseException) -> bool:
+    if isinstance(exc, BaseExceptionGroup):
+        return exc.subgroup(KeyboardInterrupt) is not None
+    return isinstance(exc, KeyboardInterrupt)
 
 
 class Tasks:

@@ -29,6 +29,11 @@ class Standing:
         """What the module needs and can't rely on."""
         return [name for name in self.order.needs[life.name] if not self.stands(name)]
 
+    def waits_for(self, life: Life) -> str:
+        """What the module needs and won't get as things are, as its `why`, or ""."""
+        gone = [name for name in self.lacking(life) if not self.coming(name)]
+        return f"needs {', '.join(gone)}" if gone else ""
+
     def hopeless(self, life: Life) -> str:
         """Why the module can never start, or ""."""
         return life.source.broken or self.order.cycles.get(life.name, "")
@@ -63,5 +68,5 @@ class Standing:
         if not life.wanted:
             return life.state == "off" or life.abandoned
         if life.state == "waiting":
-            return not self.coming(life.name)
+            return life.why == self.waits_for(life)
         return self.stands(life.name) or life.held or life.pausing
