@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 
 class Settings(BaseModel):
@@ -17,25 +16,25 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid")
-    host: str = "127.0.0.1"
-    port: int = Field(default=7420, ge=0, le=65_535)
     allow_remote: bool = False
     hosts: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = Field(default=7420, ge=0, le=65_535)
     session_gap_minutes: float = Field(default=30, gt=0)
     call_timeout: float = Field(default=120, gt=0)
     body_timeout: float = Field(default=10, gt=0)
     body_limit: int = Field(default=4 * 1024 * 1024, ge=1024)
     stream_limit: int = Field(default=256, ge=1)
 
-    @model_validator(mode="after")
-    def _loopback_or_explicit(self) -> Self:
-        if is_loopback(self.host):
-            return self
-        if not self.allow_remote:
-            raise ValueError(f"others can reach host {self.host}; set allow_remote = true if that is meant")
-        if not self.hosts:
-            raise ValueError(f"host {self.host} needs hosts, the names and ports it may be addressed by")
-        return self
+    @field_validator("host")
+    @classmethod
+    def _loopback_or_explicit(cls, host: str, known: ValidationInfo) -> str:
+        if not is_loopback(host):
+            if not known.data.get("allow_remote"):
+                raise ValueError("others can reach it; set allow_remote = true if that is meant")
+            if not known.data.get("hosts"):
+                raise ValueError("set hosts as well, the names and ports it may be addressed by")
+        return host
 
 
 class Nothing(BaseModel):

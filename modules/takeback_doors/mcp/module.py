@@ -50,7 +50,7 @@ class McpModule(Module):
         """Listen on both ways in, and let calls in flight end before they close."""
         await self._sessions.load()
         async with AsyncExitStack() as stack:
-            stack.enter_context(web.quiet_hang_ups())
+            stack.enter_context(web.discreet_logs())
             own = await stack.enter_async_context(anyio.create_task_group())
             server = await self._open(stack, own)
             try:

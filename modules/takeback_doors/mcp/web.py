@@ -122,14 +122,20 @@ def _is_hang_up(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def quiet_hang_ups() -> Iterator[None]:
-    """Keep the log free of clients that hung up."""
+def discreet_logs() -> Iterator[None]:
+    """Keep the log free of clients that hung up, and of what libraries quote of a message while debugging."""
     dropped = _HungUp()
-    loggers = [logging.getLogger("uvicorn.error"), logging.getLogger("mcp.server.streamable_http")]
-    for logger in loggers:
+    hanging = [logging.getLogger(name) for name in ("uvicorn.error", "mcp.server.streamable_http")]
+    quoting = [logging.getLogger(name) for name in ("mcp.server", "mcp.shared", "sse_starlette")]
+    levels = [logger.level for logger in quoting]
+    for logger in hanging:
         logger.addFilter(dropped)
+    for logger in quoting:
+        logger.setLevel(max(logger.level, logging.INFO))
     try:
         yield
     finally:
-        for logger in loggers:
+        for logger in hanging:
             logger.removeFilter(dropped)
+        for logger, level in zip(quoting, levels, strict=True):
+            logger.setLevel(level)
