@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import secrets
+import asyncio
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyio import from_thread, to_thread
+from anyio import CancelScope, from_thread, to_thread
 
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Store, Transaction
-from takeback_acts.files import recovery, trees
+from takeback_acts.files import recovery, staging, trees
 from takeback_acts.files.beneath import Home, Spot
-from takeback_acts.files.blobs import Blobs, Intake
+from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.models import Effect
 from takeback_acts.files.paths import content, resource
 from takeback_acts.files.reading import Reader
 from takeback_acts.files.script import Item, Script
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Seen
-from takeback_core.undo import act
+from takeback_core.undo import BegunAct, act
 
 _INLINE = 64 * 1024
-
-MANIFESTS = """
-CREATE TABLE files_manifest (
-    digest BLOB NOT NULL PRIMARY KEY
-) WITHOUT ROWID;
-"""
 
 
 @dataclass
@@ -84,42 +79,63 @@ class Actor:
 
         Raises what `undo.begin` and `Script.run` raise; everything is then as it was.
         """
-        script, key = Script(plan.items), secrets.token_hex(8)
+        script, key = Script(plan.items), staging.fresh()
         supply = self.supply({**intake.small, **plan.at_hand})
-        # Queued before `undo.begin`, so that they are in its commit.
-        self.blobs.submit(intake.small)
-        self._submit_manifests(plan.items)
-        recovery.begin(self._store, key, script)
+        manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
+
+        def capture(tx: Transaction) -> None:
+            insert(tx, intake.small, manifests)
+            recovery.begin(tx, key, script)
+
         try:
-            async with act(
-                ctx,
-                tool=plan.tool,
-                input=plan.input,
-                summary=plan.summary,
-                inverse=("files.restore", inverse(plan)),
-                touched=touched(plan.items),
-                blobs=_named(plan.items),
-            ) as opened:
+            # Queued before `undo.begin`, so that it is in the same commit.
+            self._store.submit(capture)
+            async with _preparing(script, supply) as prepared, self._act(ctx, plan) as opened:
                 faults.point("files.begun")
+                await prepared()
                 await to_thread.run_sync(script.run, supply, self.home)
-                if not script.left():
-                    recovery.end(self._store, key)
+                self._end(script, key)
                 faults.point("files.done")
                 return opened.id
         except BaseException:
-            if not script.left():
-                recovery.end(self._store, key)
+            self._end(script, key)
             raise
 
-    def _submit_manifests(self, items: Sequence[Item]) -> None:
-        found = {seen.state.manifest for item in items for seen in (item.now, item.want)} - {""}
-        if found:
-            rows = [(bytes.fromhex(sha256),) for sha256 in found]
+    def _end(self, script: Script, key: str) -> None:
+        """Forgets the script, unless something of it lies about that the next start must see to."""
+        if not script.left():
+            self._store.submit(lambda tx: recovery.end(tx, key))
 
-            def insert(tx: Transaction) -> None:
-                tx.executemany("INSERT OR IGNORE INTO files_manifest VALUES (?)", rows)
+    def _act(self, ctx: Context, plan: Plan) -> AbstractAsyncContextManager[BegunAct]:
+        return act(
+            ctx,
+            tool=plan.tool,
+            input=plan.input,
+            summary=plan.summary,
+            inverse=("files.restore", inverse(plan)),
+            touched=touched(plan.items),
+            blobs=_named(plan.items),
+        )
 
-            self._store.submit(insert)
+
+@asynccontextmanager
+async def _preparing(script: Script, supply: Supply) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Writes a new file while the intent is committed, under no name, so that a crash leaves no trace of it.
+
+    Gives what to wait with before the effect.
+    """
+    task = asyncio.ensure_future(to_thread.run_sync(script.prepare, supply))
+
+    async def prepared() -> None:
+        await asyncio.shield(task)
+
+    try:
+        yield prepared
+    finally:
+        with CancelScope(shield=True):
+            await asyncio.wait([task])
+        script.close()
+        task.exception()  # whoever waited has heard of it; where the intent was refused nobody needs to
 
 
 def touched(items: Sequence[Item]) -> list[tuple[str, str, str]]:

@@ -1,13 +1,13 @@
 """Blobs: bytes kept by their SHA-256; small ones as rows beside the log, large ones as files.
 
-A small blob is submitted to the store just before the act's own row, so that one commit makes both durable.
+A small blob is queued for the store just before the act's own row, so that one commit makes both durable.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from takeback_acts.files import large
 from takeback_acts.files.large import LargeBlobs
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
     from takeback.store import Store, Transaction
 
-TABLE = """
+TABLES = """
 CREATE TABLE files_blob (
     digest BLOB NOT NULL PRIMARY KEY,
     at INTEGER NOT NULL,
     bytes BLOB NOT NULL
 );
+CREATE TABLE files_manifest (
+    digest BLOB NOT NULL PRIMARY KEY
+) WITHOUT ROWID;
 """
+_NOTE = "INSERT OR IGNORE INTO files_manifest VALUES (?)"
 _FLUSH = 4 << 20
 _IN_ONE_QUERY = 500
 # A blob that is kept again counts as new, but is not rewritten each time.
@@ -35,7 +39,7 @@ ON CONFLICT (digest) DO UPDATE SET at = excluded.at WHERE at < excluded.at - 900
 
 
 class Intake:
-    """What one act wants kept; usable in a thread, and handed to `Blobs.submit` on the loop.
+    """What one act wants kept; usable in a thread, and handed to `insert` by the act.
 
     `digests` names all of it. Small bytes gather here until then, or until there are so many that
     `flush` has to take them.
@@ -91,19 +95,9 @@ class Blobs:
         """A reader that keeps what it reads."""
         return Intake(self.files, self._small, flush)
 
-    def submit(self, small: dict[str, bytes]) -> Any:
-        """Queues small blobs for the store's next commit; answers the job to wait for, None for nothing."""
-        if not small:
-            return None
-        at = int(time.time())
-        rows = [(bytes.fromhex(sha256), at, data) for sha256, data in small.items()]
-        return self._store.submit(lambda tx: _keep(tx, rows))
-
-    async def keep(self, small: dict[str, bytes]) -> None:
+    async def keep(self, small: Mapping[str, bytes]) -> None:
         """Makes small blobs durable by themselves."""
-        job = self.submit(small)
-        if job is not None:
-            await job.wait()
+        await self._store.transaction(lambda tx: insert(tx, small, ()))
 
     async def fetch(self, digests: Collection[str]) -> dict[str, bytes]:
         """Those of the blobs that are rows, verified; raises TakebackError `files.blob_corrupt`."""
@@ -123,8 +117,11 @@ class Blobs:
         return found | {sha256 for sha256 in digests if sha256 not in found and self.files.has(sha256)}
 
 
-def _keep(tx: Transaction, rows: Iterable[tuple[bytes, int, bytes]]) -> None:
-    tx.executemany(_KEEP, rows)
+def insert(tx: Transaction, small: Mapping[str, bytes], manifests: Iterable[str]) -> None:
+    """Keeps small blobs, and notes which blobs are manifests, whose entries count as named too."""
+    at = int(time.time())
+    tx.executemany(_KEEP, ((bytes.fromhex(sha256), at, data) for sha256, data in small.items()))
+    tx.executemany(_NOTE, ((bytes.fromhex(sha256),) for sha256 in manifests))
 
 
 def _rows(db: sqlite3.Connection, digests: Collection[str]) -> dict[str, bytes]:

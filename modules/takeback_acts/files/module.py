@@ -11,7 +11,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, tool
-from takeback_acts.files import acting, blobs, looking, models, recovery, roots, sweeping
+from takeback_acts.files import blobs, looking, models, recovery, roots, sweeping
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
@@ -33,7 +33,7 @@ class FilesModule(Module):
     """
 
     Settings = FilesSettings
-    migrations = (blobs.TABLE + acting.MANIFESTS + recovery.TABLE,)
+    migrations = (blobs.TABLES + recovery.TABLE,)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -52,7 +52,7 @@ class FilesModule(Module):
         self._restorer = Restorer(actor, locks, self._settings)
         for key, script in await recovery.left(self.host.store):
             if await to_thread.run_sync(recovery.recover, script, actor.supply({}), self._home):
-                await recovery.end(self.host.store, key).wait()
+                await self.host.store.transaction(partial(recovery.end, id=key))
             else:
                 self.host.log.warning(
                     "an act that a crash interrupted could not be cleared up yet; see doctor"

@@ -20,7 +20,7 @@ from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Seen
 
 if TYPE_CHECKING:
-    from takeback.store import Job, Store
+    from takeback.store import Store, Transaction
 
 TABLE = """
 CREATE TABLE files_running (
@@ -36,15 +36,15 @@ class _Temp(NamedTuple):
     known: list[Seen]
 
 
-def begin(store: Store, id: str, running: script.Script) -> Job[object]:
-    """Queues the row that lets a crash of this script be recovered."""
-    row = (id, json.dumps(running.dump(), separators=(",", ":")))
-    return store.submit(lambda tx: tx.execute("INSERT INTO files_running VALUES (?, ?)", row))
+def begin(tx: Transaction, id: str, running: script.Script) -> None:
+    """The row that lets a crash of this script be recovered."""
+    dumped = json.dumps(running.dump(), separators=(",", ":"))
+    tx.execute("INSERT INTO files_running VALUES (?, ?)", (id, dumped))
 
 
-def end(store: Store, id: str) -> Job[object]:
-    """Queues the removal of a script's row."""
-    return store.submit(lambda tx: tx.execute("DELETE FROM files_running WHERE id = ?", (id,)))
+def end(tx: Transaction, id: str) -> None:
+    """Removes a script's row."""
+    tx.execute("DELETE FROM files_running WHERE id = ?", (id,))
 
 
 async def left(store: Store) -> list[tuple[str, dict[str, Any]]]:

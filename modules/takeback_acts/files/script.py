@@ -52,6 +52,8 @@ class Script:
     staged: list[tuple[Spot, Seen]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
+    _prepared: Spot | None = None
+    _handle: int | None = None
 
     def __post_init__(self) -> None:
         moved_from = {item.source.path for item in self.items if item.source is not None}
@@ -62,6 +64,20 @@ class Script:
         for item in self.items:
             if item.source is not None:
                 self._move(by_path[item.source.path], item)
+
+    def prepare(self, supply: Supply) -> None:
+        """What of the staging leaves no trace in a crash, so that it can be done before the intent is durable."""
+        for temp, want in self.staged:
+            if want.state.kind == "file" and self._handle is None:
+                with failures.reported(self._owner(temp).path):
+                    self._handle = staging.prepare(temp, want.state, supply)
+                    self._prepared = temp
+
+    def close(self) -> None:
+        """Lets go of what was prepared."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def run(self, supply: Supply, home: Home) -> None:
         """Does it all, durably. What can't be cleared away afterwards is left to the next start.
@@ -141,7 +157,9 @@ class Script:
     def _stage(self, supply: Supply, home: Home) -> None:
         for temp, want in self.staged:
             with failures.reported(self._owner(temp).path):
-                staging.stage(temp, want, supply, home)
+                named = temp == self._prepared and self._handle is not None
+                if not (named and staging.give_name(self._handle or 0, temp)):
+                    staging.stage(temp, want, supply, home)
 
     def _rename(self, step: Step) -> None:
         """Takes one step; where names can't be swapped, the old one steps aside and the new one comes in."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import itertools
 import os
 import re
 import secrets
@@ -24,11 +26,20 @@ _OURS = re.compile(rb"\.takeback-[0-9a-f]{16}(\.part|\.old)?")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PORTION = 256
 _FEW = 16
+_PROCESS = secrets.token_hex(4)
+_count = itertools.count()
+# A file without a name leaves nothing behind in a crash; macOS has no such thing, nor have all file systems.
+_NAMELESS: int | None = getattr(os, "O_TMPFILE", None)
+
+
+def fresh() -> str:
+    """Sixteen hex digits that no other process and no other call gives; asking the system each time is slow."""
+    return f"{_PROCESS}{next(_count) & 0xFFFFFFFF:08x}"
 
 
 def temporary(spot: Spot) -> Spot:
     """A fresh name beside a place, recognisable as ours."""
-    return spot.beside(b".takeback-" + secrets.token_hex(8).encode())
+    return spot.beside(b".takeback-" + fresh().encode())
 
 
 def is_temporary(name: bytes) -> bool:
@@ -51,6 +62,42 @@ def stage(temp: Spot, want: Seen, supply: Supply, home: Home) -> None:
     renames.replace(part, temp)
 
 
+def prepare(spot: Spot, state: State, supply: Supply) -> int | None:
+    """A wanted file made whole and durable without any name, for `give_name`; None where there is no such thing.
+
+    Raises what `stage` raises.
+    """
+    if _NAMELESS is None:
+        return None
+    try:
+        handle = os.open(b".", _NAMELESS | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=spot.folder)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            return None
+        raise
+    try:
+        _fill(handle, state, supply)
+        os.fsync(handle)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def give_name(handle: int, temp: Spot) -> bool:
+    """Gives a prepared file a temporary name; False where the system has no way to."""
+    try:
+        os.link(b"/proc/self/fd/%d" % handle, temp.name, dst_dir_fd=temp.folder, follow_symlinks=True)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _fill(handle: int, state: State, supply: Supply) -> None:
+    supply.write(state.sha256, handle)
+    _dress(handle, state)
+
+
 def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> None:
     if state.kind == "link":
         os.symlink(state.target_bytes, spot.name, dir_fd=spot.folder)
@@ -58,8 +105,7 @@ def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> 
         return
     handle = os.open(spot.name, _CREATE, 0o600, dir_fd=spot.folder)
     try:
-        supply.write(state.sha256, handle)
-        _dress(handle, state)
+        _fill(handle, state, supply)
         if durable:
             os.fsync(handle)
     finally:
