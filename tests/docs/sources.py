@@ -68,19 +68,31 @@ def error_codes() -> tuple[dict[str, set[str]], list[str]]:
         tree = ast.parse(path.read_text())
         makers = _makers(tree)
         for call in _calls(tree):
-            kind = (_KINDS | makers).get(_called(call))
-            literals = _literals(call.args[0]) if kind and call.args else []
+            kinds = (makers | _classes(tree)).get(_called(call), set())
+            literals = _literals(call.args[0]) if kinds and call.args else []
             for code in literals:
-                found[code].add(str(kind))
-            if kind and not literals and not _within(makers, tree, call):
+                found[code] |= kinds
+            if kinds and not literals and not _within(makers, tree, call):
                 hidden.append(f"{path.relative_to(ROOT)}:{call.lineno}")
     return dict(found), hidden
 
 
-def _makers(tree: ast.Module) -> dict[str, str]:
+def _classes(tree: ast.Module) -> dict[str, set[str]]:
+    """The names of error classes in a file -> kinds: their own, and variables that hold one of several."""
+    found = {name: {kind} for name, kind in _KINDS.items()}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.IfExp(body=ast.Name(id=one), orelse=ast.Name(id=other))
+            ) if {one, other} <= _KINDS.keys():
+                found[name] = {_KINDS[one], _KINDS[other]}
+    return found
+
+
+def _makers(tree: ast.Module) -> dict[str, set[str]]:
     """The functions of a file that make an error of the `code` they are given first -> its kind."""
     return {
-        function.name: _KINDS[_called(call)]
+        function.name: {_KINDS[_called(call)]}
         for function in _functions(tree)
         if function.args.args and function.args.args[0].arg == "code"
         for call in _calls(function)
@@ -88,7 +100,7 @@ def _makers(tree: ast.Module) -> dict[str, str]:
     }
 
 
-def _within(makers: dict[str, str], tree: ast.Module, call: ast.Call) -> bool:
+def _within(makers: dict[str, set[str]], tree: ast.Module, call: ast.Call) -> bool:
     return any(call in _calls(function) for function in _functions(tree) if function.name in makers)
 
 
