@@ -22,6 +22,7 @@ _COMMANDS = {
     "agents": f"{_HERE}.agents",
     "audit": f"{_HERE}.audit",
     "completion": f"{_HERE}.completion",
+    "demo": f"{_HERE}.demo",
     "doctor": f"{_HERE}.doctor",
     "gc": f"{_HERE}.gc",
     "log": f"{_HERE}.log",
