@@ -30,7 +30,7 @@ def test_the_demo_would_notice_a_broken_promise(tmp_path: Path) -> None:
     teller._check(tmp_path, before, page)
     (tmp_path / "kernel" / "build.sh").chmod(0o644)
     page.write_text(page.read_text() + story._LINE)
-    with pytest.raises(story.BrokenPromiseError, match="build.sh"):
+    with pytest.raises(story.BrokenPromiseError, match=r"build\.sh"):
         teller._check(tmp_path, before, page)
 
 

@@ -13,6 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 SESSION = "tidy-up"
+_CHAPTER = "# Chapter {}\n\nBetter.\n"
 TURNS = ("rewrite the docs", "restructure the kernel", "clean up")
 
 
@@ -40,9 +41,7 @@ class Juno:
             first = (self._root / "docs" / page).read_text().splitlines()[0]
             await self._do("edit", path=f"docs/{page}", old=f"{first}\n", new=f"{first} (improved)\n")
         for number in range(1, 9):
-            await self._do(
-                "write", path=f"docs/chapter-{number}.md", content=f"# Chapter {number}\n\nBetter.\n"
-            )
+            await self._do("write", path=f"docs/chapter-{number}.md", content=_CHAPTER.format(number))
         await self._do("write", path="docs/pictures/logo.bin", content_base64=_bytes(b"\x00\xff not a logo"))
         await self._do("edit", path="docs/chapter-1.md", old="Better.", new="Much better.")
 
@@ -63,9 +62,7 @@ class Juno:
         await self._do("delete", path="docs/chapter-3.md")
 
     async def _do(self, verb: str, **arguments: Any) -> None:
-        arguments = {
-            key: self._at(value) if key in ("path", "to") else value for key, value in arguments.items()
-        }
+        arguments |= {key: self._at(arguments[key]) for key in ("path", "to") if key in arguments}
         meta = {"takeback/session": SESSION, "takeback/turn": self._turn}
         answer = await self._client.call_tool(f"files.{verb}", arguments, meta=meta)  # type: ignore[arg-type]
         if answer.is_error:

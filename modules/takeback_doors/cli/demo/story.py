@@ -59,22 +59,21 @@ class Story:
         log = self._expect(person.ask("log", "--limit", "100"), "log")["acts"]
         _require(len(log) == acts, f"the log was to hold {acts} acts, and holds {len(log)}")
         self._say("\n$ takeback log --limit 6\n" + person.read("log", "--limit", "6"))
-        self._undo_one(person, work, log, before)
+        self._undo_one(person, work, log)
         page = self._edit_by_hand(work)
         self._rewind(person, work)
         self._check(work, before, page)
 
-    def _undo_one(
-        self, person: Person, work: Path, log: list[dict[str, Any]], before: dict[str, str]
-    ) -> None:
-        act = next(one for one in log if one["summary"].endswith("pictures") or "pictures" in one["summary"])
+    def _undo_one(self, person: Person, work: Path, log: list[dict[str, Any]]) -> None:
+        gone = work / "docs" / "pictures"
+        act = next(one for one in log if str(gone) in one["summary"] and one["tool"] == "files.delete")
         self._say("The pictures are gone! What would undoing that do?")
         plan = self._expect(person.ask("undo", act["id"], "--dry-run"), "undo --dry-run")["plan"]
-        _require(not (work / "docs/pictures").exists(), "a preview was to change nothing")
+        _require(not gone.exists(), "a preview was to change nothing")
         self._say(f"\n$ takeback undo {act['id']} --dry-run\n" + person.read("undo", act["id"], "--dry-run"))
         done = self._expect(person.ask("undo", act["id"], "--digest", plan["digest"]), "undo")
         _require(done["results"][0]["state"] == "undone", "the act was to be undone")
-        _require((work / "docs/pictures/empty").is_dir(), "the empty folder was to come back")
+        _require((gone / "empty").is_dir(), "the empty folder was to come back")
         again = self._expect(person.ask("undo", act["id"]), "undo again")
         _require(again["results"][0]["already"], "a second undo was to say that it is done already")
         self._say("The folder is back, its empty subfolder too. Tapping Undo once more does nothing.\n")
