@@ -159,6 +159,9 @@ class House:
         added = await self.person.call("agents.add", {"name": name, **more})
         return str(added.token)
 
+    async def switch_off(self, module: str) -> None:
+        await self.person.call("kernel.disable", {"name": module})
+
     @asynccontextmanager
     async def client(self, token: str, mode: str = "auto", **more: Any) -> AsyncIterator[Client]:
         async with (
@@ -175,7 +178,9 @@ class House:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         async with httpx2.AsyncClient(timeout=10) as client:
             return await client.post(
-                self.url, content=content, headers={**head, **{k.replace("_", "-"): v for k, v in headers.items()}}
+                self.url,
+                content=content,
+                headers={**head, **{k.replace("_", "-"): v for k, v in headers.items()}},
             )
 
     async def call(self, token: str, tool: str, arguments: dict[str, Any], **meta: Any) -> dict[str, Any]:

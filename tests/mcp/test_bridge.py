@@ -12,14 +12,18 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from mcp.types import ToolListChangedNotification
+from mcp.types import ToolListChangedNotification, ToolsCapability
 
 from tests.mcp.house import NotesModule, house, request
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
-CODE = "import os, sys; from takeback_doors.mcp.bridge import main; sys.exit(main(os.environ['SOCK'], os.environ['TOK']))"
+CODE = """
+import os, sys
+from takeback_doors.mcp.bridge import main
+sys.exit(main(os.environ["SOCK"], os.environ["TOK"]))
+"""
 
 
 def bridge(door, token):
@@ -46,11 +50,11 @@ async def ended(process):
 async def test_a_client_over_the_bridge(door, mode):
     token = await door.token("juno")
     async with Client(bridge(door, token), mode=mode) as client:
-        assert client.server_capabilities.tools.list_changed
+        assert client.server_capabilities.tools == ToolsCapability(list_changed=True)
         assert "notes.delete" in [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("notes.where", {})
         assert result.structured_content["caller"] == "mcp:agent:juno"
-        with pytest.raises(MCPError, match="Unknown tool: notes.shred"):
+        with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("notes.shred", {})
         assert (await client.call_tool("notes.clash", {"name": "milk"})).is_error
         assert (await door.person.call("mcp.status")).bridges == 1

@@ -66,7 +66,9 @@ async def test_2_host_in_upper_case_is_the_same_host(door):
     assert status(await door.raw(head("GET", "/mcp", f"Host: LOCALHOST:{door.port}"))) == 401
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:3000", "https://localhost:{port}"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:3000", "https://localhost:{port}"]
+)
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 async def test_3_foreign_origin_is_refused(door, origin, method):
     lines = [f"Host: localhost:{door.port}", f"Origin: {origin.format(port=door.port)}"]
@@ -78,7 +80,10 @@ async def test_3_foreign_origin_is_refused(door, origin, method):
 async def test_3_own_origin_passes(door):
     token = await door.token("juno")
     response = await door.post(
-        token, request("tools/call", "notes.list", {}), Origin=f"http://127.0.0.1:{door.port}", **routing("notes.list")
+        token,
+        request("tools/call", "notes.list", {}),
+        Origin=f"http://127.0.0.1:{door.port}",
+        **routing("notes.list"),
     )
     assert response.status_code == 200
 
@@ -130,7 +135,11 @@ async def test_8_body_up_to_the_limit_is_read(door):
 async def test_8_slow_body_times_out(home):
     async with house(home, body_timeout=0.2) as door:
         token = await door.token("juno")
-        lines = [f"Host: localhost:{door.port}", f"Authorization: Bearer {token}", "Content-Type: application/json"]
+        lines = [
+            f"Host: localhost:{door.port}",
+            f"Authorization: Bearer {token}",
+            "Content-Type: application/json",
+        ]
         started = anyio.current_time()
         answer = await door.raw(head("POST", "/mcp", *lines, "Content-Length: 100"))
         assert status(answer) == 408
@@ -138,7 +147,9 @@ async def test_8_slow_body_times_out(home):
         assert anyio.current_time() - started < 5
 
 
-@pytest.mark.parametrize("query", ["token={}", "access_token={}", "Authorization=Bearer%20{}", "x={}", "to%6ben=a"])
+@pytest.mark.parametrize(
+    "query", ["token={}", "access_token={}", "Authorization=Bearer%20{}", "x={}", "to%6ben=a"]
+)
 async def test_a_token_in_the_address_is_refused(door, query):
     token = await door.token("juno")
     lines = [f"Host: localhost:{door.port}", "Content-Type: application/json"]

@@ -21,7 +21,8 @@ INIT = {
 
 
 @pytest.mark.parametrize(
-    "value", [None, "", "Bearer", "Basic {}", "{}", "Bearer {}x", "Bearer {} {}", "Bearer tb_", "Bearer x" * 400]
+    "value",
+    [None, "", "Bearer", "Basic {}", "{}", "Bearer {}x", "Bearer {} {}", "Bearer tb_", "Bearer x" * 400],
 )
 async def test_11_no_token_no_call(door, value):
     token = await door.token("juno")
@@ -36,7 +37,11 @@ async def test_11_no_token_no_call(door, value):
 
 async def test_11_two_tokens_are_no_token(door):
     token = await door.token("juno")
-    lines = [f"Host: localhost:{door.port}", f"Authorization: Bearer {token}", f"Authorization: Bearer {token}"]
+    lines = [
+        f"Host: localhost:{door.port}",
+        f"Authorization: Bearer {token}",
+        f"Authorization: Bearer {token}",
+    ]
     raw = "\r\n".join(["GET /mcp HTTP/1.1", *lines, "", ""]).encode()
     assert (await door.raw(raw)).split()[1] == b"401"
 
@@ -73,7 +78,9 @@ async def test_13_arguments_set_no_label(door):
         assert answer["result"]["_meta"]["takeback/error"]["code"] == "args.invalid"
 
 
-@pytest.mark.parametrize("name", ["a:b", "*", "Juno", "ju no", "j\u016bno", "jun\u043e", "person:x", "", "-a", "a" * 64, "juno\n"])
+@pytest.mark.parametrize(
+    "name", ["a:b", "*", "Juno", "ju no", "j\u016bno", "jun\u043e", "person:x", "", "-a", "a" * 64, "juno\n"]
+)
 async def test_14_an_agents_name_can_be_no_other_label(door, name):
     with pytest.raises(Exception, match=r"agent\.name"):
         await door.token(name)
@@ -120,10 +127,19 @@ async def test_18_unreachable_and_unknown_answer_alike(door, mode):
     token = await door.token("juno")
     words = set()
     async with door.client(token, mode) as client:
-        for name in ("notes.shred", "notes.plumb", "notes.nopee", "agents.add", "mcp.status", "kernel.status"):
+        for name in (
+            "notes.shred",
+            "notes.plumb",
+            "notes.nopee",
+            "agents.add",
+            "mcp.status",
+            "kernel.status",
+        ):
             with pytest.raises(MCPError) as caught:
                 await client.call_tool(name, {"x": 1})
-            words.add((caught.value.code, str(caught.value).replace(name, "NAME"), str(caught.value.error.data)))
+            words.add(
+                (caught.value.code, str(caught.value).replace(name, "NAME"), str(caught.value.error.data))
+            )
     assert len(words) == 1
     rows = (await door.person.call("audit.list", {"caller": "mcp:agent:juno", "allowed": False})).rows
     assert {row.tool for row in rows} >= {"notes.shred", "notes.plumb", "notes.nopee", "agents.add"}

@@ -31,7 +31,11 @@ def test_6_loopback_is_fine(host):
 
 async def test_6_listening_everywhere_turns_no_check_off(home):
     async with house(home, host="0.0.0.0", allow_remote=True, hosts=("box.example:1",)) as door:
-        for host, wanted in (("evil.example", b"421"), (f"0.0.0.0:{door.port}", b"421"), ("box.example:1", b"401")):
+        for host, wanted in (
+            ("evil.example", b"421"),
+            (f"0.0.0.0:{door.port}", b"421"),
+            ("box.example:1", b"401"),
+        ):
             answer = await door.raw(f"GET /mcp HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             assert answer.split()[1] == wanted
 
@@ -47,7 +51,9 @@ async def test_a_port_in_use_is_said_and_harms_nobody(home):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        async with Kernel(home, settings={"mcp": {"port": port}}, modules=[AgentsModule, McpModule]) as kernel:
+        async with Kernel(
+            home, settings={"mcp": {"port": port}}, modules=[AgentsModule, McpModule]
+        ) as kernel:
             person = kernel.enter("cli:person")
             modules = {one.name: one for one in (await person.call("kernel.modules")).modules}
             assert modules["mcp"].state != "running"
