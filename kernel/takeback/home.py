@@ -27,8 +27,8 @@ class Home(NamedTuple):
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Home:
         """Everything under one folder, which need not exist yet."""
-        root = Path(os.path.abspath(Path(path).expanduser()))
-        return cls(root / "config", root / "data", root / "state", _short(root / "runtime"))
+        root = Path(os.path.realpath(Path(path).expanduser()))
+        return cls(root / "config", root / "data", root / "state", _runtime(root, "runtime"))
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Home:
@@ -40,7 +40,7 @@ class Home(NamedTuple):
 
         own = platformdirs.PlatformDirs("takeback", appauthor=False)
         # Not the platform's runtime folder: a client of one login and a daemon of another would differ in it.
-        runtime = _short(own.user_state_path / "run")
+        runtime = _runtime(own.user_state_path, "run")
         return cls(own.user_config_path, own.user_data_path, own.user_state_path, runtime)
 
     @property
@@ -75,14 +75,16 @@ class Home(NamedTuple):
         _make_private(self.runtime, follow=False)
 
 
-def _short(runtime: Path) -> Path:
-    """The runtime folder itself, or where its socket won't fit, a short one that client and daemon find."""
+def _runtime(parent: Path, name: str) -> Path:
+    """The runtime folder below `parent`, or where its socket won't fit, a short one that both sides find."""
+    # One home is one path, whatever links lead to it; the folder itself may be no link, so it isn't resolved.
+    runtime = Path(os.path.realpath(parent)) / name
     if len(os.fsencode(runtime / "daemon.sock")) <= _LONGEST_SOCKET:
         return runtime
     import hashlib
 
     # Not under XDG_RUNTIME_DIR or TMPDIR either, for the same reason.
-    mark = hashlib.sha256(os.fsencode(os.path.realpath(runtime))).hexdigest()[:16]
+    mark = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:16]
     return Path(f"/tmp/takeback-{os.getuid()}-{mark}")  # noqa: S108 - its owner is checked by create()
 
 

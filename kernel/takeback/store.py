@@ -145,9 +145,8 @@ class Store:
         await _to_the_end(self._finish())
 
     async def _finish(self) -> None:
-        if self._last is not None:
-            await self._last.fate()
-        await self._reader.close()  # first, so that the writer closes last and folds the WAL in
+        # Each closes after what its thread has been given; the writer last, so that it folds the WAL in.
+        await self._reader.close()
         await self._writer.close()
 
     def _require_open(self) -> None:

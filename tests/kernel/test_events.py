@@ -79,6 +79,37 @@ async def test_an_event_of_an_undone_transaction_is_never_told_nor_kept(store, e
     assert _words(await events.after(0)) == ["a"]
 
 
+async def test_what_a_failed_commit_or_a_cancelled_caller_undid_is_never_told(store, events):
+    got = []
+    entered, release = threading.Event(), threading.Event()
+    events.on("*", lambda seq, event: got.append(event.word))
+
+    def fail(name):
+        if name == "store.ran":
+            raise OSError
+
+    def slow(tx):
+        tx.emit(Said(word="cancelled"))
+        entered.set()
+        release.wait(30)
+
+    remove = faults.install(fail)
+    try:
+        with pytest.raises(OSError):
+            await _say(store, "failed")
+    finally:
+        remove()
+    task = asyncio.ensure_future(store.transaction(slow))
+    await anyio.to_thread.run_sync(entered.wait)
+    task.cancel()
+    await anyio.wait_all_tasks_blocked()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await _say(store, "a") == [1]
+    assert got == ["a"]
+
+
 async def test_a_listener_that_raises_harms_no_other_and_no_caller(store, events, caplog):
     got = []
 
@@ -204,6 +235,26 @@ async def test_following_misses_none_and_doubles_none_while_others_write(store, 
                 tasks.start_soon(write, 50)
             tasks.start_soon(follow, 20)
     assert got == list(range(21, total + 1))
+
+
+async def test_following_reads_more_than_a_page_of_what_was(store, events):
+    await _say(store, *"a" * 250)
+    following = events.follow(0)
+    with anyio.fail_after(30):
+        assert [(await anext(following)).seq for _ in range(250)] == list(range(1, 251))
+    await following.aclose()
+
+
+async def test_following_from_the_start_doubles_none_where_some_were_pruned(store, events):
+    await _say(store, *"abcde")
+    await events.prune(datetime.now(UTC) + timedelta(seconds=1), keep=2)
+    following = events.follow(0)
+    got = [(await anext(following)).seq for _ in range(2)]
+    await _say(store, "f")
+    with anyio.fail_after(30):
+        got.append((await anext(following)).seq)
+    await following.aclose()
+    assert got == [4, 5, 6]
 
 
 async def test_following_from_now_on_skips_what_was(store, events):

@@ -119,8 +119,6 @@ def test_a_socket_fits_even_under_a_long_path_and_is_found_from_anywhere(tmp_pat
         long_home.socket.unlink()
     finally:
         listening.close()
-    link = tmp_path / "l"
-    link.symlink_to(_long(tmp_path))
     elsewhere = subprocess.run(
         [
             sys.executable,
@@ -138,6 +136,23 @@ def test_a_socket_fits_even_under_a_long_path_and_is_found_from_anywhere(tmp_pat
     )
     assert elsewhere.stdout.strip() == str(long_home.socket)
     assert Home.at(_long(tmp_path).parent / ("another-long-name-altogether" * 4)).socket != long_home.socket
+
+
+def test_a_link_to_a_home_is_the_same_home(tmp_path, long_home):
+    link = tmp_path / "l"
+    link.symlink_to(_long(tmp_path))
+    assert Home.at(link) == long_home
+
+
+def test_the_platforms_folders_through_a_link_have_the_same_socket(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    sockets = set()
+    for name in ("real", "link"):
+        monkeypatch.setenv("HOME", str(tmp_path / name))
+        sockets.add(Home.of({}).socket)
+    assert len(sockets) == 1
 
 
 def test_a_trap_laid_at_the_short_path_is_refused(tmp_path, long_home):
