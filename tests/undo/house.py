@@ -9,6 +9,7 @@ from typing import Any
 
 from takeback import Context, Kernel, Module, Scope
 from takeback.callers import Caller
+from takeback.sources import Source
 from takeback.store import Transaction
 from takeback_core.undo.module import UndoModule
 from tests.undo.model import EVERYTHING, Notebook, notes_module
@@ -76,7 +77,7 @@ class House:
 @asynccontextmanager
 async def house(
     home: Path,
-    *modules: type[Module],
+    *modules: type[Module] | Source,
     notebook: Notebook | None = None,
     settings: dict[str, Any] | None = None,
 ) -> AsyncIterator[House]:

@@ -27,7 +27,8 @@ class InverseCheck:
         """The tool of an inverse; raises RefusedError with a code of its own for each ground.
 
         `undo.inverse_unknown`, `undo.inverse_own`, `undo.inverse_outward`, `undo.inverse_presence`,
-        `undo.inverse_person_only`, `undo.inverse_unreachable`, `undo.inverse_input`.
+        `undo.inverse_person_only`, `undo.inverse_untrusted`, `undo.inverse_unreachable`,
+        `undo.inverse_input`.
         """
         if self._generation != self._tools.generation:
             self._passed.clear()
@@ -58,7 +59,11 @@ class InverseCheck:
             raise _refused("undo.inverse_presence", f"{name} needs the person to be there")
         if spec.person_only or spec.reach <= {"person"}:
             raise _refused("undo.inverse_person_only", f"{name} is the person's own")
-        decision = decide(Caller.parse(RUNS_AS), (), spec, self._tools.rules)
+        rules = self._tools.rules
+        if spec.module not in rules.builtin | rules.trusted:
+            # What an added module says of its tool (that it isn't outward, say) is its own word.
+            raise _refused("undo.inverse_untrusted", f"{name} is of a module that the person has not trusted")
+        decision = decide(Caller.parse(RUNS_AS), (), spec, rules)
         if not decision.allowed:
             raise _refused("undo.inverse_unreachable", f"a module may not run {name}: {decision.reason}")
         self._passed[name] = spec

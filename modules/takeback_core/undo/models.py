@@ -133,7 +133,7 @@ class Effect(BaseModel):
 
 
 class Conflict(BaseModel):
-    """Why a step is not clean: versions of base, ours (now) and theirs (to go back to), and who wrote since."""
+    """Why a step isn't clean: versions of base, ours (now) and theirs (to go back to); who wrote since."""
 
     act: str
     resource: str
@@ -178,7 +178,7 @@ class Selection(_In):
 
 
 class Preview(Selection):
-    """A selection to plan; with `force` conflicts become overwrites, with `dependents` later acts come along."""
+    """A selection to plan; `force` turns conflicts into overwrites, `dependents` takes later acts along."""
 
     force: bool = False
     dependents: bool = False

@@ -40,7 +40,7 @@ class Run:
 
 
 class Runner:
-    """Executes drafts: claims the acts, runs each inverse confined to what its act touched, verifies, settles."""
+    """Executes drafts: claims the acts, runs each inverse confined to what its act touched, verifies."""
 
     def __init__(self, store: Store, inverses: InverseCheck, running: Running, boot: str) -> None:
         self._store = store
@@ -82,7 +82,7 @@ class Runner:
         return Outcome(plan=draft.plan, results=results, act=run.id)
 
     async def put_back(self, ctx: Context, run_id: str, actor: str) -> None:
-        """Run the counters of an undo that could not be finished, newest first; raises what an inverse raises."""
+        """Run the counters of an undo that can't be finished, newest first; raises what an inverse raises."""
         counters = await self._store.read(lambda db: standing_counters(db, run_id))
         for row in counters:
             faults.point("undo.putting_back")
