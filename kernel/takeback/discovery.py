@@ -49,7 +49,7 @@ def find(enabled: Collection[str] = (), disabled: Collection[str] = ()) -> Found
     sources: list[Source] = []
     manager = PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    for entry, distribution in _entries(problems):
+    for entry, distribution in sorted(_entries(problems), key=lambda found: (found[0].name, found[1])):
         if entry.attr:
             sources.append(Source.path(entry.name, entry.value, distribution=distribution))
         elif entry.name in enabled and entry.name not in disabled:
@@ -115,7 +115,7 @@ def _entries(problems: list[Problem]) -> Iterator[tuple[EntryPoint, str]]:
         # Python imports the first of two copies on its path, so only the first one's entries are true.
         if entries and normal(name) not in seen:
             seen.add(normal(name))
-            yield from ((entry, name) for entry in sorted(entries))
+            yield from ((entry, name) for entry in entries)
 
 
 def _ours(distribution: Distribution) -> list[EntryPoint]:

@@ -231,10 +231,10 @@ async def test_modules_start_after_what_they_need_and_stop_before_it():
 
 
 async def test_after_orders_start_and_stop_but_needs_nothing():
-    gate = anyio.Event()
+    begin, leave = anyio.Event(), anyio.Event()
     async with Stage(
-        module("door", after=["slow", "bad", "ghost"]),
-        module("slow", begin=gate.wait),
+        module("door", after=["slow", "bad", "ghost"], end=leave.wait),
+        module("slow", begin=begin.wait),
         module("bad", init=raises(RuntimeError("boom"))[0]),
     ) as stage:
         async with anyio.create_task_group() as tasks:
@@ -242,10 +242,22 @@ async def test_after_orders_start_and_stop_but_needs_nothing():
             await stage.reaches("bad", "failed")
             await quiet()
             assert stage.log == []
-            gate.set()
+            begin.set()
         assert stage.log == ["+slow", "+door"]
-        await stage.supervisor.stop()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stage.supervisor.stop)
+            await stage.reaches("door", "stopping")
+            await quiet()
+            assert stage.supervisor.lives["slow"].state == "running"
+            leave.set()
         assert stage.log[2:] == ["-door", "-slow"]
+
+
+async def test_what_a_module_only_comes_after_may_stop_without_it():
+    async with Stage(module("door", after=["files"]), module("files")) as stage:
+        await stage.supervisor.start()
+        await stage.supervisor.disable("files")
+        assert stage.shown() == {"door": "running", "files": "off"}
 
 
 async def test_modules_that_do_not_lean_on_each_other_start_side_by_side():
@@ -334,6 +346,22 @@ async def test_what_never_ran_is_not_started_again_by_itself_but_by_enable():
         assert stage.states("bad") == ["starting", "failed"]
         await stage.supervisor.enable("bad")
         assert stage.shown() == {"bad": "running", "leans": "running"}
+
+
+async def test_one_that_fails_when_it_is_enabled_again_says_so_and_does_not_try_on():
+    faults: list[Exception] = []
+
+    def at_start():
+        if faults:
+            raise faults.pop()
+
+    async with Stage(module("mail", init=at_start)) as stage:
+        await stage.supervisor.start()
+        await stage.supervisor.disable("mail")
+        faults.append(RuntimeError("port taken"))
+        assert (await stage.supervisor.enable("mail")).shown == "failed (RuntimeError: port taken)"
+        await quiet()
+        assert 1.0 not in stage.clock.asked
 
 
 async def test_a_module_that_hangs_at_start_fails_at_its_deadline():
@@ -471,6 +499,8 @@ async def test_a_failing_restart_counts_as_one():
         await stage.supervisor.start()
         faults.append(RuntimeError("port taken"))
         bomb.off.set()
+        await stage.reaches("late", "failed")
+        stage.clock.time += 100  # passed while it was down, so it is no time it ran well
         await stage.clock.past(1.0)
         assert await stage.reaches("late", "failed") == "RuntimeError: port taken"
         await stage.clock.past(2.0)
