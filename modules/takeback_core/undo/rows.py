@@ -124,7 +124,8 @@ _numbers = random.Random()  # noqa: S311
 def new_id() -> str:
     """A UUIDv7 (RFC 9562): its time is for people, nothing is ordered by it."""
     ms = time.time_ns() // 1_000_000
-    # Nobody is kept out by an id, so it need not be secret; asking the system each time costs a third of a record.
+    # Nobody is kept out by an id, so it need not be secret, and asking the system each time costs a third
+    # of recording an act.
     rand = _numbers.getrandbits(80)
     value = (
         (ms & (1 << 48) - 1) << 80
