@@ -93,7 +93,10 @@ def test_pipes_sockets_and_devices_are_never_opened(root, home):
 
 
 def test_a_link_of_proc_is_a_link(home):
-    assert _code("/dev/fd/0" if not os.path.isdir("/proc/self") else "/proc/thread-self/cwd/x", home) == "files.link"
+    assert (
+        _code("/dev/fd/0" if not os.path.isdir("/proc/self") else "/proc/thread-self/cwd/x", home)
+        == "files.link"
+    )
 
 
 def test_a_folder_is_no_file(root, home):

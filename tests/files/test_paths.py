@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from takeback.errors import UsageError
 from takeback_acts.files import paths
 
-names = st.binary(min_size=1, max_size=40).filter(lambda n: b"/" not in n and b"\0" not in n and n not in (b".", b".."))
+names = st.binary(min_size=1, max_size=40).filter(
+    lambda n: b"/" not in n and b"\0" not in n and n not in (b".", b"..")
+)
 
 
 @given(st.lists(names, min_size=1, max_size=5))

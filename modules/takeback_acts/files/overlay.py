@@ -72,8 +72,11 @@ def _part(seen: Seen, inner: bytes) -> Seen:
 
 
 def _patched(entries: Iterable[Entry], inner: Mapping[bytes, Seen]) -> list[Entry]:
-    kept = [entry for entry in entries if not any(beneath(b"/" + entry.path, b"/" + path) for path in inner)]
-    for path, seen in inner.items():
+    """Entries with what was noted at inner paths laid over them, the outer ones first."""
+    kept = list(entries)
+    for path in sorted(inner, key=len):
+        seen = inner[path]
+        kept = [entry for entry in kept if not beneath(b"/" + entry.path, b"/" + path)]
         if seen.state.kind != "absent":
             kept.append(Entry(path, seen.state.model_copy(update={"manifest": "", "content": ""})))
             kept += [Entry(path + b"/" + entry.path, entry.state) for entry in seen.entries]
