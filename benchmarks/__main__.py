@@ -1,0 +1,25 @@
+"""`python -m benchmarks [NAME...]`: measure, print the ratios, and fail when a limit is missed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import anyio
+
+NAMES = ("calls", "records", "writes", "loopback", "growth", "client", "memory")
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; answers the exit code."""
+    missed = 0
+    for name in names or NAMES:
+        module = import_module(f"benchmarks.{name}")
+        for figure in anyio.run(module.figures):
+            print(figure.line(), flush=True)
+            missed += not figure.kept
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
