@@ -190,7 +190,7 @@ class Kernel:
         for problem in found.problems:
             _log.warning("Module %s is left out: %s", problem.name, problem.reason)
         sources = [Source.of(ConsoleModule), *found.sources]
-        said = {source.name: self.trust.enabled(source.name) for source in sources}
+        said = {source.name: self.trust.enabled(source.name, source.distribution) for source in sources}
         return [
             source if (word := said[source.name]) is None else replace(source, enabled=word)
             for source in sources

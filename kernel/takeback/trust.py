@@ -31,7 +31,7 @@ class Said:
 class Trust:
     """Keeps the person's word in the store.
 
-    Trust is given to a name of one distribution: another package that takes the name over starts untrusted.
+    It is given of a name of one distribution: another package that takes the name over starts anew.
     """
 
     def __init__(self, store: Store) -> None:
@@ -47,19 +47,21 @@ class Trust:
         said = self._said.get(name)
         return said is not None and said.trusted and said.distribution == distribution
 
-    def enabled(self, name: str) -> bool | None:
-        """Whether the person switched a module on or off by name; None where they did neither."""
+    def enabled(self, name: str, distribution: str) -> bool | None:
+        """Whether the person switched this module on or off; None where they did neither."""
         said = self._said.get(name)
-        return None if said is None else said.enabled
+        return said.enabled if said is not None and said.distribution == distribution else None
 
     async def say(
         self, name: str, distribution: str, *, trusted: bool | None = None, enabled: bool | None = None
     ) -> None:
         """Remember the person's word; what is not given stays as it was."""
-        before = self._said.get(name, Said(distribution, False, None))
+        before = self._said.get(name)
+        if before is None or before.distribution != distribution:
+            before = Said(distribution, False, None)
         after = Said(
             distribution,
-            before.trusted and before.distribution == distribution if trusted is None else trusted,
+            before.trusted if trusted is None else trusted,
             before.enabled if enabled is None else enabled,
         )
         await self._store.transaction(lambda tx: _save(tx, name, after))

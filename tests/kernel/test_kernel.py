@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -180,6 +181,18 @@ async def test_a_module_switched_off_stays_off(tmp_path: Path) -> None:
         with pytest.raises(TakebackError) as needed:
             await kernel.enter(PERSON).kernel.disable(name="kernel")
         assert needed.value.code == "module.needed"
+
+
+async def test_being_switched_on_is_not_inherited_with_a_name(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    mine = replace(Source.of(EchoModule, builtin=False, distribution="mine"), enabled=False)
+    async with Kernel(home, settings={}, modules=[mine]) as kernel:
+        assert kernel.supervisor.lives["echo"].state == "off"
+        await kernel.enter(PERSON).kernel.enable(name="echo")
+    async with Kernel(home, settings={}, modules=[mine]) as kernel:
+        assert kernel.supervisor.lives["echo"].state == "running"
+    async with Kernel(home, settings={}, modules=[replace(mine, distribution="theirs")]) as kernel:
+        assert kernel.supervisor.lives["echo"].state == "off"
 
 
 async def test_a_call_past_its_deadline_is_cancelled_and_rolled_back(tmp_path: Path) -> None:
