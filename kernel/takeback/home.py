@@ -85,7 +85,7 @@ def _runtime(parent: Path, name: str) -> Path:
 
     # Not under XDG_RUNTIME_DIR or TMPDIR either, for the same reason.
     mark = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:16]
-    return Path(f"/tmp/takeback-{os.getuid()}-{mark}")  # noqa: S108 - its owner is checked by create()
+    return Path(f"/tmp/takeback-{os.geteuid()}-{mark}")  # noqa: S108 - its owner is checked by create()
 
 
 def _make_private(folder: Path, *, follow: bool) -> None:
