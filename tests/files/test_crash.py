@@ -1,0 +1,142 @@
+"""The process is killed at every place between two steps: bytes are as before or as after, and the log knows which."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from takeback.kernel import Kernel
+from takeback_acts.files import staging
+from takeback_acts.files.module import FilesModule
+from takeback_core.undo.module import UndoModule
+
+pytestmark = pytest.mark.anyio
+
+MOST = 40
+ROOT_SCRIPT = Path(__file__).with_name("crasher.py")
+
+
+def _fill(root):
+    root.mkdir(parents=True)
+    (root / "a").write_text("old\n")
+    (root / "b").write_bytes(b"\0b" * 50_000)
+    (root / "d" / "e").mkdir(parents=True)
+    (root / "d" / "x").write_text("x")
+    (root / "d" / "e" / "y").write_text("y")
+
+
+def _bases(tmp_path):
+    bases = [tmp_path / str(number) for number in range(MOST + 1)]
+    for base in bases:
+        _fill(base / "root")
+    return bases
+
+
+def _crash(bases, act, *, first=(), places=("files.", "undo.")):
+    job = {"first": list(first), "act": act, "places": places}
+    source = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, str(ROOT_SCRIPT), json.dumps([str(base) for base in bases]), json.dumps(job)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    total = int(done.stdout)
+    assert 5 <= total <= MOST
+    return bases[1 : total + 1]
+
+
+def _temporaries(root):
+    return [name for _, dirs, files in os.walk(root) for name in dirs + files if staging.is_temporary(name.encode())]
+
+
+async def _settled(base):
+    """Starts again over what the crash left, and tells what the log says of the last act."""
+    async with Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
+        person = kernel.enter("cli:person")
+        acts = (await person.call("undo.list")).acts
+        left = await kernel.store.read(lambda db: db.execute("SELECT count(*) FROM files_running").fetchone()[0])
+    assert left == 0
+    return acts
+
+
+ACTS = {
+    "write": ["files.write", {"path": "a", "content": "new\n"}],
+    "create": ["files.write", {"path": "n", "content": "new\n"}],
+    "delete": ["files.delete", {"path": "d", "recursive": True}],
+    "move over": ["files.move", {"path": "a", "to": "b", "overwrite": True}],
+    "move folder": ["files.move", {"path": "d", "to": "f"}],
+    "make": ["files.make_dir", {"path": "m/n", "parents": True}],
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+async def test_an_act_killed_anywhere_happened_whole_or_not_at_all(tmp_path, name, snapshot):
+    bases = _bases(tmp_path)
+    before = snapshot(bases[1] / "root", times=False)
+    crashed = _crash(bases, ACTS[name])
+    after = snapshot(bases[0] / "root", times=False)
+    assert before != after
+    outcomes = set()
+    for base in crashed:
+        acts = await _settled(base)
+        now = snapshot(base / "root", times=False)
+        assert _temporaries(base / "root") == []
+        assert now in (before, after)
+        state = acts[0].state if acts else "none"
+        assert state in (("done",) if now == after else ("none", "abandoned")), base
+        outcomes.add(state)
+    assert {"done", "abandoned"} <= outcomes
+
+
+async def test_a_write_killed_between_any_two_commits_as_well(tmp_path, snapshot):
+    bases = _bases(tmp_path)
+    before = snapshot(bases[1] / "root", times=False)
+    crashed = _crash(bases, ACTS["write"], places=["store.", "files."])
+    after = snapshot(bases[0] / "root", times=False)
+    for base in crashed:
+        acts = await _settled(base)
+        now = snapshot(base / "root", times=False)
+        assert _temporaries(base / "root") == []
+        assert now == (after if acts and acts[0].state == "done" else before)
+
+
+async def test_an_undo_of_several_paths_killed_anywhere_is_whole_or_not_at_all(tmp_path, snapshot):
+    bases = _bases(tmp_path)
+    before = snapshot(bases[1] / "root", times=False)
+    first = [ACTS["move over"]]
+    crashed = _crash(bases, ["undo.rewind", {"session": "s1"}], first=first)
+    for base in crashed:
+        acts = await _settled(base)
+        now = snapshot(base / "root", times=False)
+        assert _temporaries(base / "root") == []
+        (act,) = [one for one in acts if one.tool == "files.move"]
+        assert (now == before) == (act.state == "undone"), (base, act.state)
+
+
+async def test_what_a_crash_left_is_never_removed_when_nobody_knows_it(tmp_path, root):
+    """A stranger's bytes lie at one of our temporary names: they come to light beside where they were."""
+    (root / "a").write_text("agent")
+    temp = root / ".takeback-0123456789abcdef"
+    temp.write_text("the stranger's")
+    state = {"kind": "file", "mode": 0o644, "sha256": "00" * 32, "size": 1}
+    uri = "files:" + str(root)
+    script = {
+        "wants": [[uri + "/a", state]],
+        "steps": [[uri + "/" + temp.name, uri + "/a", True]],
+        "temps": [[uri + "/" + temp.name, uri + "/a", [state]]],
+    }
+    async with Kernel(tmp_path / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
+        row = ("k", json.dumps(script))
+        await kernel.store.transaction(lambda tx: tx.execute("INSERT INTO files_running VALUES (?, ?)", row))
+    await _settled(tmp_path)
+    assert (root / "a").read_text() == "agent"
+    (kept,) = [name for name in os.listdir(root) if name != "a"]
+    assert kept.startswith("a.kept-")
+    assert (root / kept).read_text() == "the stranger's"
