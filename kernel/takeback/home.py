@@ -63,16 +63,18 @@ class Home(NamedTuple):
         """The file whose lock says that a process owns this home. It is never deleted."""
         return self.state / "lock"
 
-    def create(self) -> None:
-        """Makes the folders that are missing and shuts all four to everybody else.
+    def create(self, *, sockets: bool = True) -> None:
+        """Makes the folders that are missing and shuts them to everybody else.
 
+        Without `sockets` it leaves out the runtime folder, for who opens a home and listens on nothing.
         Raises `home.readonly`, `home.unsafe` (a folder is somebody else's, or the runtime folder is a link)
         and `home.unusable`.
         """
         for folder in (self.config, self.data, self.state):
             _make_private(folder, follow=True)
-        # A stranger can prepare a name in a shared folder, so this one is never reached through a link.
-        _make_private(self.runtime, follow=False)
+        if sockets:
+            # A stranger can prepare a name in a shared folder: this one is never reached through a link.
+            _make_private(self.runtime, follow=False)
 
 
 def _runtime(parent: Path, name: str) -> Path:

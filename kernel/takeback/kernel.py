@@ -83,7 +83,7 @@ class Kernel:
 
     async def __aenter__(self) -> Kernel:
         async with AsyncExitStack() as stack:
-            self.home.create()
+            self.home.create(sockets=False)
             if self._settings is None:
                 self._settings = load_settings(self.home, {})
             own = section(self._settings, "kernel", KernelSettings)
@@ -204,6 +204,8 @@ class Kernel:
         settings = None if made.Settings is None else section(self._settings, source.name, made.Settings)
         if source.name != _CONSOLE:
             await self.store.migrate(source.name, made.migrations)
+        if manifest.door:
+            self.home.create()
         host = Host(
             name=source.name,
             manifest=manifest,

@@ -67,6 +67,12 @@ def test_the_folders_are_private_under_any_umask(tmp_path, umask):
         assert _mode(folder) == 0o700
 
 
+def test_who_listens_on_nothing_leaves_no_folder_for_sockets(tmp_path):
+    home = Home.at(tmp_path / "h")
+    home.create(sockets=False)
+    assert [folder.exists() for folder in home] == [True, True, True, False]
+
+
 def test_folders_that_others_could_read_are_shut_and_others_left_alone(tmp_path):
     home = Home.at(tmp_path / "h")
     for folder in (home.data, home.runtime):
