@@ -63,7 +63,7 @@ def _snapshot(folder, *, times=True):
         for name in [*folders, *files]:
             path = os.path.join(here, name)
             about = os.lstat(path)
-            what = [stat.S_IFMT(about.st_mode), stat.S_IMODE(about.st_mode)]
+            what: list[object] = [stat.S_IFMT(about.st_mode), stat.S_IMODE(about.st_mode)]
             if stat.S_ISREG(about.st_mode):
                 what += [hashlib.sha256(Path(os.fsdecode(path)).read_bytes()).hexdigest()]
             if stat.S_ISLNK(about.st_mode):

@@ -1,7 +1,7 @@
 """Does one act in a process that dies at a chosen place; run by test_crash.py with the job as JSON in argv.
 
-Each place is tried in a fork of its own with its own folders, so that the imports are paid once. Prints how many
-places there are.
+Each place is tried in a fork of its own with its own folders, so that the imports are paid once. Prints how
+many places there are.
 """
 
 import asyncio

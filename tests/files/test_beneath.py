@@ -152,7 +152,7 @@ def test_a_folder_swapped_for_a_link_while_files_are_opened_never_leads_out(root
 
     swapper = threading.Thread(target=swap)
     swapper.start()
-    seen = set()
+    seen: set[bytes | str] = set()
     try:
         for _ in range(3000):
             try:

@@ -1,9 +1,11 @@
 """The acts of an agent: what they do, what they refuse, and what a rehearsal says of them."""
 
 import base64
+import itertools
 import os
 import stat
 
+import anyio
 import pytest
 
 from takeback.errors import TakebackError
@@ -289,15 +291,13 @@ async def test_a_rehearsal_refuses_what_the_act_would_refuse(bench, root):
 
 
 async def test_acts_on_one_file_at_once_leave_log_and_disk_in_one_order(bench, root):
-    import anyio
-
     agent = bench.agent()
     async with anyio.create_task_group() as tasks:
         for number in range(20):
-            tasks.start_soon(lambda n=number: agent.call("files.write", path="a", content=f"{n}\n"))
+            tasks.start_soon(agent.call, "files.write", {"path": "a", "content": f"{number}\n"})
     acts = (await bench.person().call("undo.list")).acts
     assert len(acts) == 20
-    for newer, older in zip(acts, acts[1:], strict=False):
+    for newer, older in itertools.pairwise(acts):
         assert newer.touched[0].before == older.touched[0].after
     await bench.person().call("undo.rewind", session="s1")
     assert os.listdir(root) == []

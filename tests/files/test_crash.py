@@ -1,4 +1,4 @@
-"""The process is killed at every place between two steps: bytes are as before or as after, and the log knows which."""
+"""The process is killed between any two steps: bytes are as before or as after, and the log knows which."""
 
 import json
 import os
@@ -53,7 +53,12 @@ def _crash(bases, act, *, first=(), places=("files.", "undo.")):
 
 
 def _temporaries(root):
-    return [name for _, dirs, files in os.walk(root) for name in dirs + files if staging.is_temporary(name.encode())]
+    return [
+        name
+        for _, dirs, files in os.walk(root)
+        for name in dirs + files
+        if staging.is_temporary(name.encode())
+    ]
 
 
 async def _settled(base):
@@ -61,7 +66,9 @@ async def _settled(base):
     async with Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
         person = kernel.enter("cli:person")
         acts = (await person.call("undo.list")).acts
-        left = await kernel.store.read(lambda db: db.execute("SELECT count(*) FROM files_running").fetchone()[0])
+        left = await kernel.store.read(
+            lambda db: db.execute("SELECT count(*) FROM files_running").fetchone()[0]
+        )
     assert left == 0
     return acts
 

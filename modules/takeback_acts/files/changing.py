@@ -137,7 +137,7 @@ class Changer:
 
     async def _do(self, ctx: Context, targets: Sequence[bytes], prepare: _Prepare, at: int = 0) -> Done:
         async with self._locks.hold(targets):
-            with ExitStack() as stack:
+            with failures.reported(targets[0]), ExitStack() as stack:
                 intake = self._actor.intake()
                 plan, action = await prepare(stack, intake)
                 item = plan.items[at]

@@ -24,12 +24,11 @@ Kind = Literal["file", "dir", "link", "special"]
 
 def read(path: bytes, args: Read, most: int, home: Home) -> Content:
     """Bytes of a file from `offset` on, at most `most`, with the version of the whole. Blocks."""
-    with beneath.spot(path, home) as spot:
+    with failures.reported(path), beneath.spot(path, home) as spot:
         handle = beneath.open_file(spot.folder, spot.name, path)
         try:
-            with failures.reported(path):
-                taker = _Taker(args.offset, min(args.limit or most, most))
-                state = file_state(*steady(handle, path, taker.take))
+            taker = _Taker(args.offset, min(args.limit or most, most))
+            state = file_state(*steady(handle, path, taker.take))
         finally:
             os.close(handle)
     end = args.offset + len(taker.part)
@@ -79,7 +78,7 @@ def versions(resources: Sequence[str], scope: Scope | None, home: Home, overlay:
 
 def _on_disk(path: bytes, home: Home, *, whole: bool) -> Seen:
     try:
-        with beneath.spot(path, home) as spot:
+        with failures.reported(path), beneath.spot(path, home) as spot:
             found = spot.look()
             if found is not None and stat.S_ISDIR(found.st_mode) and not whole:
                 return Seen(folder_state(found))

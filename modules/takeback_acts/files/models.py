@@ -126,7 +126,7 @@ class Restored(BaseModel):
 
 
 class Content(BaseModel):
-    """Bytes of a file, text where they are UTF-8; `size` is the whole file's, `next` the offset after them."""
+    """Bytes of a file, text where they are UTF-8; `size` is the whole file's, `next` where they end."""
 
     path: str
     resource: str

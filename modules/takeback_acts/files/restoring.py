@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, UsageError
-from takeback_acts.files import beneath, paths, roots
+from takeback_acts.files import beneath, failures, paths, roots
 from takeback_acts.files.acting import Actor, Plan
 from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
@@ -38,7 +38,7 @@ class Restorer:
         """
         targets = [_path(ctx, args.root, item) for item in args.items]
         async with self._locks.hold(targets):
-            with ExitStack() as stack:
+            with failures.reported(targets[0]), ExitStack() as stack:
                 return await self._restore(ctx, args, targets, stack)
 
     async def _restore(

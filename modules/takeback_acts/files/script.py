@@ -66,7 +66,7 @@ class Script:
                 self._move(by_path[item.source.path], item)
 
     def prepare(self, supply: Supply) -> None:
-        """What of the staging leaves no trace in a crash, so that it can be done before the intent is durable."""
+        """What of the staging a crash leaves no trace of, so that it need not wait for the intent."""
         for temp, want in self.staged:
             if want.state.kind == "file" and self._handle is None:
                 with failures.reported(self._owner(temp).path):

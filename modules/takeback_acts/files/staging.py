@@ -33,7 +33,7 @@ _NAMELESS: int | None = getattr(os, "O_TMPFILE", None)
 
 
 def fresh() -> str:
-    """Sixteen hex digits that no other process and no other call gives; asking the system each time is slow."""
+    """Sixteen hex digits that no other process or call gives; asking the system each time is slow."""
     return f"{_PROCESS}{next(_count) & 0xFFFFFFFF:08x}"
 
 
@@ -63,7 +63,7 @@ def stage(temp: Spot, want: Seen, supply: Supply, home: Home) -> None:
 
 
 def prepare(spot: Spot, state: State, supply: Supply) -> int | None:
-    """A wanted file made whole and durable without any name, for `give_name`; None where there is no such thing.
+    """A wanted file made whole and durable without a name, for `give_name`; None where there's no such thing.
 
     Raises what `stage` raises.
     """

@@ -1,0 +1,188 @@
+"""Somebody else writes at the worst moment, or swaps folders for links: nothing of theirs is lost."""
+
+import os
+import threading
+
+import pytest
+
+from takeback import faults
+from takeback.errors import TakebackError
+from takeback_acts.files import renames
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["exchange", "no exchange"])
+def file_system(request, monkeypatch):
+    """Also as on a file system that can't swap two names."""
+    if request.param == "no exchange":
+        monkeypatch.setattr(renames, "_rename", None)
+
+
+@pytest.fixture
+def at():
+    """Does something once, when a named place is passed."""
+    ways_off = []
+
+    def install(place, deed):
+        waiting = [deed]
+
+        def hook(name):
+            if name == place and waiting:
+                waiting.pop()()
+
+        ways_off.append(faults.install(hook))
+
+    yield install
+    for off in ways_off:
+        off()
+
+
+async def _code(call):
+    with pytest.raises(TakebackError) as error:
+        await call
+    return error.value.code
+
+
+async def _states(bench):
+    return [act.state for act in (await bench.person().call("undo.list")).acts]
+
+
+async def test_a_save_between_look_and_write_stays(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    at("files.staged", lambda: (root / "a").write_text("the person's"))
+    assert await _code(bench.agent().call("files.write", path="a", content="agent")) == "files.changed"
+    assert (root / "a").read_text() == "the person's"
+    assert os.listdir(root) == ["a"]
+
+
+async def test_a_save_by_rename_between_look_and_write_stays(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    (root / "new").write_text("the person's")
+    at("files.staged", lambda: os.rename(root / "new", root / "a"))
+    assert await _code(bench.agent().call("files.edit", path="a", old="old", new="x")) == "files.changed"
+    assert (root / "a").read_text() == "the person's"
+    assert os.listdir(root) == ["a"]
+
+
+async def test_a_file_made_between_look_and_write_stays(bench, root, at, file_system):
+    at("files.staged", lambda: (root / "a").write_text("the person's"))
+    assert await _code(bench.agent().call("files.write", path="a", content="agent")) == "files.changed"
+    assert (root / "a").read_text() == "the person's"
+    assert os.listdir(root) == ["a"]
+    assert await _states(bench) == ["unknown"]
+
+
+async def test_a_file_gone_between_look_and_write_is_not_made_again(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    at("files.staged", lambda: (root / "a").unlink())
+    assert await _code(bench.agent().call("files.write", path="a", content="agent")) == "files.changed"
+    assert os.listdir(root) == []
+
+
+async def test_a_save_between_look_and_delete_stays(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    at("files.staged", lambda: (root / "a").write_text("the person's"))
+    assert await _code(bench.agent().call("files.delete", path="a")) == "files.changed"
+    assert (root / "a").read_text() == "the person's"
+    assert os.listdir(root) == ["a"]
+
+
+async def test_a_file_put_into_a_folder_that_is_being_deleted_keeps_it(bench, root, at, file_system):
+    (root / "d").mkdir()
+    (root / "d" / "x").write_text("x")
+    at("files.staged", lambda: (root / "d" / "mine").write_text("the person's"))
+    assert await _code(bench.agent().call("files.delete", path="d", recursive=True)) == "files.changed"
+    assert sorted(os.listdir(root / "d")) == ["mine", "x"]
+    assert os.listdir(root) == ["d"]
+
+
+async def test_a_file_put_into_a_folder_after_it_was_checked_comes_to_light(bench, root, at, file_system):
+    """The last moment there is: a program that has the folder open writes when it is already moved away."""
+    (root / "d").mkdir()
+    (root / "d" / "x").write_text("x")
+    handle = os.open(root / "d", os.O_RDONLY)
+
+    def write():
+        late = os.open("late", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=handle)
+        os.write(late, b"the person's")
+        os.close(late)
+
+    at("files.renamed", write)
+    await bench.agent().call("files.delete", path="d", recursive=True)
+    os.close(handle)
+    (kept,) = os.listdir(root)
+    assert kept.startswith("d.kept-")
+    assert (root / kept / "late").read_text() == "the person's"
+
+
+async def test_a_file_changed_while_it_is_moved_moves_back(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    at("files.staged", lambda: (root / "a").write_text("the person's"))
+    assert await _code(bench.agent().call("files.move", path="a", to="b")) == "files.changed"
+    assert os.listdir(root) == ["a"]
+    assert (root / "a").read_text() == "the person's"
+
+
+async def test_a_place_taken_while_something_is_moved_there_stays_taken(bench, root, at, file_system):
+    (root / "a").write_text("old")
+    (root / "b").write_text("other")
+    at("files.staged", lambda: (root / "b").write_text("the person's"))
+    call = bench.agent().call("files.move", path="a", to="b", overwrite=True)
+    assert await _code(call) == "files.changed"
+    assert {name: (root / name).read_text() for name in os.listdir(root)} == {"a": "old", "b": "the person's"}
+
+
+async def test_undo_works_where_names_can_not_be_swapped(bench, root, file_system, snapshot):
+    (root / "a").write_text("old")
+    (root / "d").mkdir()
+    (root / "d" / "x").write_text("x")
+    before = snapshot(root, times=False)
+    agent = bench.agent()
+    await agent.call("files.write", path="a", content="new")
+    await agent.call("files.delete", path="d", recursive=True)
+    await agent.call("files.move", path="a", to="b")
+    await bench.person().call("undo.rewind", session="s1")
+    assert snapshot(root, times=False) == before
+
+
+async def test_folders_swapped_for_links_while_acts_run_never_lead_out(bench, root, tmp_path, snapshot):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("outside")
+    (outside / "d").mkdir()
+    (root / "d").mkdir()
+    (root / "link").symlink_to(outside)
+    before = snapshot(outside)
+    stop = threading.Event()
+
+    def swap():
+        while not stop.is_set():
+            os.rename(root / "d", root / "aside")
+            os.rename(root / "link", root / "d")
+            os.rename(root / "d", root / "link")
+            os.rename(root / "aside", root / "d")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    agent, done, refused = bench.agent(), 0, 0
+    calls = [
+        ("files.write", {"path": "d/a", "content": "inside"}),
+        ("files.move", {"path": "d/a", "to": "d/b", "overwrite": True}),
+        ("files.make_dir", {"path": "d/m"}),
+        ("files.delete", {"path": "d/m"}),
+        ("files.delete", {"path": "d/b"}),
+    ]
+    try:
+        for number in range(150):
+            try:
+                await agent.call(*calls[number % len(calls)])
+                done += 1
+            except TakebackError:
+                refused += 1
+    finally:
+        stop.set()
+        swapper.join()
+    assert snapshot(outside) == before
+    assert done
+    assert refused

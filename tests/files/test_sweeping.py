@@ -1,0 +1,78 @@
+"""Forgetting bytes that no act names: never those that an undo needs, nor those that were just kept."""
+
+import os
+
+import pytest
+
+from takeback_acts.files.staging import is_temporary
+
+pytestmark = pytest.mark.anyio
+
+
+async def _age(bench, tmp_path):
+    """Makes everything in the store look old."""
+    await bench.kernel.store.transaction(lambda tx: tx.execute("UPDATE files_blob SET at = 1"))
+    for folder, _, names in os.walk(tmp_path / "home" / "data" / "blobs"):
+        for name in names:
+            os.utime(os.path.join(folder, name), (1, 1))
+
+
+async def _forget_acts(bench):
+    def forget(tx):
+        tx.execute("DELETE FROM undo_blob")
+
+    await bench.kernel.store.transaction(forget)
+
+
+@pytest.fixture
+async def deleted(bench, root):
+    (root / "d" / "e").mkdir(parents=True)
+    (root / "d" / "small").write_text("small")
+    (root / "d" / "e" / "large").write_bytes(os.urandom(100_000))
+    return (await bench.agent().call("files.delete", path="d", recursive=True)).act
+
+
+async def test_what_an_act_names_is_kept_and_with_it_all_that_its_folder_held(bench, root, tmp_path, deleted):
+    await _age(bench, tmp_path)
+    swept = await bench.person().call("files.gc", grace_hours=0)
+    assert (swept.deleted, swept.kept) == (0, 3)
+    await bench.undo(deleted)
+    assert (root / "d" / "small").read_text() == "small"
+    assert (root / "d" / "e" / "large").stat().st_size == 100_000
+
+
+async def test_what_no_act_names_goes_once_it_is_old(bench, tmp_path, deleted):
+    await _forget_acts(bench)
+    person = bench.person()
+    assert (await person.call("files.gc")).deleted == 0
+    await _age(bench, tmp_path)
+    told = await person.call("files.gc", {}, rehearsal_={})
+    assert (told.deleted, told.kept) == (3, 0)
+    done = await person.call("files.gc")
+    assert (done.deleted, done.kept) == (3, 0)
+    assert done.freed_bytes == told.freed_bytes > 100_000
+    assert (await person.call("files.gc")).deleted == 0
+
+
+async def test_bytes_that_are_kept_again_are_young_again(bench, root, tmp_path, deleted):
+    await _forget_acts(bench)
+    await _age(bench, tmp_path)
+    (root / "copy").write_text("small")
+    done = await bench.agent().call("files.delete", path="copy")
+    await bench.person().call("files.gc")
+    await bench.undo(done.act)
+    assert (root / "copy").read_text() == "small"
+
+
+async def test_an_agent_may_not_sweep(bench):
+    from takeback.errors import NotFoundError
+
+    with pytest.raises(NotFoundError):
+        await bench.agent().call("files.gc")
+
+
+def test_temporary_names_are_told_from_others():
+    assert is_temporary(b".takeback-0123456789abcdef")
+    assert is_temporary(b".takeback-0123456789abcdef.old")
+    assert not is_temporary(b".takeback-0123456789abcdeg")
+    assert not is_temporary(b"x.takeback-0123456789abcdef")
