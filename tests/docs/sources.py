@@ -67,8 +67,9 @@ def error_codes() -> tuple[dict[str, set[str]], list[str]]:
     for path in sorted([*(ROOT / "kernel").rglob("*.py"), *MODULES.rglob("*.py")]):
         tree = ast.parse(path.read_text())
         makers = _makers(tree)
+        raising = makers | _classes(tree)
         for call in _calls(tree):
-            kinds = (makers | _classes(tree)).get(_called(call), set())
+            kinds = raising.get(_called(call), set())
             literals = _literals(call.args[0]) if kinds and call.args else []
             for code in literals:
                 found[code] |= kinds
