@@ -38,10 +38,17 @@ class Batch(_In):
     """Notes put by calls within one call; `own` says when the call records an act of its own, on `key`."""
 
     items: list[Put]
-    own: Literal["around", "after", "never", "final"] = "never"
+    own: Literal["around", "after", "after-intent", "never", "final"] = "never"
     key: str = "batch"
     value: str = "ran"
     then: str | None = None  # a value put into `key` by a further call, after the act of its own
+
+
+class Nest(_In):
+    """A batch within a call that records an act of its own on `key`."""
+
+    key: str
+    inner: Batch
 
 
 class Item(_In):
@@ -88,13 +95,15 @@ class Notes(Module):
     """Notes under keys; a key may hold slashes, and a scope's roots are keys with what lies beneath them."""
 
     manifest: ClassVar[Manifest] = Manifest(
-        1, "notes", "Notes for tests.", needs=("undo",), calls=("undo.*", "notes.*")
+        1, "notes", "Notes for tests.", needs=("undo",), calls=("undo.*", "notes.*", "deputy.*")
     )
     notebook: ClassVar[Notebook]
 
     @tool(effect="write", reach=("person", "agents", "modules"))
     async def put(self, ctx: Context, args: Put) -> Acted:
         """Put a value under a key."""
+        if args.key == self.notebook.refused:
+            raise TakebackError("notes.refused", f"The notebook refuses {args.key}")
         return await self._change(ctx, "notes.put", {args.key: args.value})
 
     @tool(effect="write", reach=("person", "agents", "modules"))
@@ -119,16 +128,28 @@ class Notes(Module):
             await self._put_all(ctx, args.items)
             recorded = await self._change(ctx, "notes.batch", {args.key: args.value})
             return await self._then(ctx, args, recorded)
-        changes = {args.key: args.value} if args.own == "around" else {}
+        changes: dict[str, str | None] = {} if args.own == "final" else {args.key: args.value}
         async with act(ctx, **self._told("notes.batch", changes)) as opened:
-            self.notebook.apply(changes)
+            if args.own == "around":
+                self.notebook.apply(changes)
             await self._put_all(ctx, args.items)
+            if args.own == "after-intent":
+                self.notebook.apply(changes)
         return await self._then(ctx, args, Acted(act=opened.id))
 
     async def _then(self, ctx: Context, args: Batch, answer: Acted) -> Acted:
         if args.then is not None:
             await ctx.call("notes.put", key=args.key, value=args.then)
         return answer
+
+    @tool(effect="write", reach=("person", "agents", "modules"))
+    async def nest(self, ctx: Context, args: Nest) -> Acted:
+        """Put a note around a batch."""
+        changes: dict[str, str | None] = {args.key: "ran"}
+        async with act(ctx, **self._told("notes.nest", changes)) as opened:
+            self.notebook.apply(changes)
+            await ctx.call("notes.batch", args.inner)
+        return Acted(act=opened.id)
 
     @tool(effect="write", reach=("modules",), previews=True)
     async def restore(self, ctx: Context, args: Items) -> Restored:
@@ -204,6 +225,8 @@ class Notes(Module):
                 ctx.rehearsal.setdefault("notes", {}).update(changes)
             return Restored(effects=effects)
         failure = self.notebook.failures.pop(0) if self.notebook.failures else ""
+        if failure == "crash":
+            raise RuntimeError("a fault in the module")
         _fail_if(failure == "before")
         self._require_expected(ctx, args.items)
         if clash := next((e for e in effects if e.action in ("conflict", "gone")), None):

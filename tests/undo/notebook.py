@@ -21,15 +21,17 @@ class Notebook:
     """What a `Notes` module keeps, and the switches by which tests steer it.
 
     `failures` are taken one for each inverse that really runs: `""` lets it pass, `before` fails it before
-    its effect, `inside` after its intent is recorded, `late` after its effect. `inverse` is the tool that
+    its effect, `crash` by a fault of its own, `inside` after its intent is recorded, `late` after its effect.
+    `inverse` is the tool that
     new acts name: `notes.restore`, `notes.restore_plain` (records no counter) or `notes.restore_blind`
     (can't be rehearsed). With `merges`, values of comma separated words are merged three-way.
-    `ran` lists the keys of every inverse that really ran.
+    A note under the key `refused` can't be put. `ran` lists the keys of every inverse that really ran.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     merges: bool = False
     inverse: str = "notes.restore"
+    refused: str | None = None
     failures: list[str] = field(default_factory=list)
     ran: list[list[str]] = field(default_factory=list)
 

@@ -136,7 +136,7 @@ class UndoModule(Module):
             return row, rows.children(db, row.id), chosen
 
         row, children, chosen = await self._store.read(look)
-        draft = await self._planner.draft(ctx, chosen.rows)
+        draft = await self._planner.draft(ctx, chosen)
         return models.Shown(act=row.act(), plan=draft.plan, children=[child.act() for child in children])
 
     @tool(effect="read", reach=_ANYBODY)
@@ -145,7 +145,7 @@ class UndoModule(Module):
         if args.force:
             require_force(ctx)
         chosen = await self._store.read(lambda db: _choose(db, ctx, args))
-        draft = await self._planner.draft(ctx, chosen.rows, force=args.force)
+        draft = await self._planner.draft(ctx, chosen, force=args.force)
         return models.Previewed(plan=draft.plan)
 
     # ------------------------------------------------------------------ taking back
@@ -241,28 +241,32 @@ class UndoModule(Module):
         skip: bool,
     ) -> models.Outcome:
         """Choose, plan, compare with the digest, refuse or execute."""
-        if args.key is not None and (known := await self._known(ctx, args.key)):
+        asked = f"{name} {args.model_dump_json(exclude={'key'})}"
+        if args.key is not None and not ctx.dry_run and (known := await self._known(ctx, args.key, asked)):
             return known
         chosen = await self._store.read(choose)
-        draft = await self._planner.draft(ctx, chosen.rows, force=args.force)
+        draft = await self._planner.draft(ctx, chosen, force=args.force)
+        already = [models.Result(id=row.id, state=row.state, already=True) for row in chosen.already]  # type: ignore[arg-type]
+        if not chosen.rows:
+            # What the plan promised is so already, be it by the very same plan.
+            return models.Outcome(plan=draft.plan, results=[] if ctx.dry_run else already)
         if args.digest is not None and args.digest != draft.plan.digest:
             await self._require_same(ctx, chosen, args, draft)
-        already = [models.Result(id=row.id, state=row.state, already=True) for row in chosen.already]  # type: ignore[arg-type]
-        if ctx.dry_run or not chosen.rows:
-            return models.Outcome(plan=draft.plan, results=[] if ctx.dry_run else already)
+        if ctx.dry_run:
+            return models.Outcome(plan=draft.plan, results=[])
         if not skip:
             _require_runnable(draft)
         elif len(draft.blocking()) == len(draft.steps):
             return models.Outcome(plan=draft.plan, results=already)
-        count = sum(step.runs for step in draft.steps)
         outcome = await self._runner.execute(
             ctx,
             chosen,
             draft,
             tool=name,
-            summary=_summary(name, draft, count),
-            actor_kind=await self._actors.kind(Caller.parse(ctx.caller)),
+            summary=_summary(name, draft),
+            actor_kind=await self._actors.kind(Caller.parse(ctx.origin)),
             key=args.key,
+            asked=asked,
         )
         outcome.results += already
         return outcome
@@ -275,7 +279,7 @@ class UndoModule(Module):
         draft: Draft,
     ) -> None:
         """With force, the plan that was looked at before may be the one without it."""
-        if args.force and (await self._planner.draft(ctx, chosen.rows)).plan.digest == args.digest:
+        if args.force and (await self._planner.draft(ctx, chosen)).plan.digest == args.digest:
             return
         raise ConflictError(
             "undo.plan_changed",
@@ -284,16 +288,26 @@ class UndoModule(Module):
             data={"plan": draft.plan.model_dump(mode="json")},
         )
 
-    async def _known(self, ctx: Context, key: str) -> models.Outcome | None:
+    async def _known(self, ctx: Context, key: str, asked: str) -> models.Outcome | None:
         """The answer to an earlier run with the same key, so that a retry runs nothing twice."""
         where = "a.actor = ? AND a.run_key = ?"
-        found = await self._store.read(lambda db: rows.many(db, where, [ctx.caller, key]))
-        if not found or found[0].state in ("abandoned", "pending"):
+        found = await self._store.read(lambda db: rows.many(db, where, [ctx.origin, key]))
+        if not found:
             return None
         record = rows.run_record(found[0])
+        if record.asked != asked or record.plan is None:
+            raise UsageError(
+                "undo.key_reused", "This key was given to another undo", "Give each request a key of its own."
+            )
+        if found[0].state not in ("done", "undone"):
+            raise ConflictError(
+                "undo.unsettled",
+                "An undo with this key was cut off, and what became of it is not settled yet",
+                "`takeback log` shows it; switch on the module that owns what it touched.",
+                retryable=True,
+            )
         results = [models.Result(id=one.id, state=record.sets, already=False) for one in record.subjects]  # type: ignore[arg-type]
-        plan = (await self._planner.draft(ctx, [])).plan
-        return models.Outcome(plan=plan, results=results, act=found[0].id)
+        return models.Outcome(plan=record.plan, results=results, act=found[0].id)
 
 
 def _choose(db: rows.Database, ctx: Context, args: models.Selection) -> Chosen:
@@ -349,7 +363,7 @@ def _require_runnable(draft: Draft) -> None:
     )
 
 
-def _summary(name: str, draft: Draft, count: int) -> str:
+def _summary(name: str, draft: Draft) -> str:
     verb = {"undo.run": "undo", "undo.redo": "redo", "undo.rewind": "rewind"}[name]
-    first = next(step.step.summary for step in draft.steps if step.runs)
-    return f"{verb}: {first}"[:1000] if count == 1 else f"{verb} of {count} acts"
+    running = [step.step.summary for step in draft.steps if step.runs]
+    return f"{verb}: {running[0]}"[:1000] if len(running) == 1 else f"{verb} of {len(running)} acts"

@@ -19,6 +19,7 @@ from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Conflict, Effect, Plan, Status, Step, Touched
 from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row
+from takeback_core.undo.selection import Chosen
 
 _WORKABLE: frozenset[Status] = frozenset({"clean", "merge"})
 _FORCEABLE: frozenset[Status] = frozenset({"conflict", "gone", "dependents"})
@@ -74,10 +75,10 @@ class Planner:
         self._store = store
         self._inverses = inverses
 
-    async def draft(self, ctx: Context, chosen: list[Row], *, force: bool = False) -> Draft:
-        """Plan the reversal of rows, newest first; raises only what a broken owner raises."""
+    async def draft(self, ctx: Context, chosen: Chosen, *, force: bool = False) -> Draft:
+        """Plan the reversal of what was chosen, newest first; raises only what a broken owner raises."""
         drafting = _Drafting(ctx, self._store, self._inverses, chosen, force)
-        steps = [await drafting.step(row) for row in chosen]
+        steps = [await drafting.step(row) for row in chosen.rows]
         return Draft(steps, _plan(steps))
 
 
@@ -85,12 +86,13 @@ class _Drafting:
     """One plan in the making: what the steps so far would have left behind."""
 
     def __init__(
-        self, ctx: Context, store: Store, inverses: InverseCheck, chosen: list[Row], force: bool
+        self, ctx: Context, store: Store, inverses: InverseCheck, chosen: Chosen, force: bool
     ) -> None:
         self._ctx = ctx
         self._store = store
         self._inverses = inverses
-        self._chosen = {row.seq: row for row in chosen}
+        self._chosen = {row.seq: row for row in chosen.rows}
+        self._still = chosen.still
         self._force = force
         self._rehearsal: dict[str, Any] = {}
         self._versions: dict[str, str] = {}
@@ -112,8 +114,12 @@ class _Drafting:
 
     async def _work_out(self, planned: PlannedStep) -> None:
         row = planned.row
-        if why := _not_reversible(row):
+        if why := self._still.get(row.id) or _not_reversible(row):
             _stop(planned, "not_undoable", why)
+            return
+        if row.id in self._still:
+            planned.idle = True
+            planned.step.effects = [_unchanged(item, "") for item in row.touched]
             return
         assert row.inverse_tool is not None
         spec = self._inverses.check(row.inverse_tool, inverse_input(row))
@@ -162,12 +168,7 @@ class _Drafting:
         chosen = self._chosen
 
         def look(db: rows.Database) -> list[tuple[str, Row]]:
-            return [
-                (name, one)
-                for name in names
-                for one in rows.later(db, name, row.seq)
-                if one.seq not in chosen
-            ]
+            return [(name, one) for name in names for one in rows.later(db, name, row.seq, chosen)]
 
         found = await self._store.read(look) if names else []
         for name, other in found:
@@ -196,10 +197,7 @@ class _Drafting:
 
     def _already_so(self, planned: PlannedStep) -> None:
         planned.idle = True
-        planned.step.effects = [
-            Effect(resource=item.resource, action="skip", reason="unchanged", version=item.before)
-            for item in planned.row.touched
-        ]
+        planned.step.effects = [_unchanged(item, item.before) for item in planned.row.touched]
         self._remember(planned)
 
     async def _rehearse(self, planned: PlannedStep, now: dict[str, str]) -> None:
@@ -227,6 +225,9 @@ class _Drafting:
             _stop(planned, "not_undoable", f"{error.message} [{error.code}]")
             return
         planned.step.effects = _effects(answer, row.touched)
+        planned.idle = bool(planned.step.effects) and all(
+            one.action == "skip" for one in planned.step.effects
+        )
         self._judge(planned, now)
 
     def _judge(self, planned: PlannedStep, now: dict[str, str]) -> None:
@@ -317,6 +318,10 @@ def _conflict(
             dependents=[other.id] if other is not None and name_it else [],
         )
     )
+
+
+def _unchanged(item: Touched, version: str) -> Effect:
+    return Effect(resource=item.resource, action="skip", reason="unchanged", version=version)
 
 
 def _simple_effect(item: Touched) -> Effect:

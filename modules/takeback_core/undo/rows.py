@@ -6,7 +6,7 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from takeback_core.undo import resources
-from takeback_core.undo.models import Act, Touched
+from takeback_core.undo.models import Act, Plan, Touched
 
 # Acts whose effect stands, as far as anybody knows: what came later than an act and is among these
 # may rest on it.
@@ -62,6 +62,7 @@ class Row:
     undone_at: str | None
     undone_by: str | None
     undone_in: str | None
+    redone_in: str | None
     run_key: str | None
     lease_owner: str | None
     lease_until: str | None
@@ -72,8 +73,13 @@ class Row:
     @property
     def undoable(self) -> bool:
         """Whether there is something to take back, as far as the row itself tells."""
-        reversible = self.inverse_tool is not None or self.has_children
+        reversible = self.inverse_tool is not None or self.role == "undo"
         return reversible and self.state in ("done", "failed")
+
+    @property
+    def rests_in(self) -> str | None:
+        """The undo or redo that gave the row the state it has."""
+        return self.undone_in if self.state == "undone" else self.redone_in
 
     def same_session(self, other: Row) -> bool:
         """Whether two acts belong to one session of one actor; an act without a session stands alone."""
@@ -200,7 +206,7 @@ def one(db: Database, row_id: str) -> Row | None:
 
 
 def children(db: Database, row_id: str) -> list[Row]:
-    """The rows recorded inside another's call, newest first."""
+    """The rows recorded inside another's call, or the counters of an undo, newest first."""
     return many(db, "a.parent = ?", [row_id])
 
 
@@ -235,25 +241,36 @@ def parent_of(db: Database, path: Sequence[str]) -> Row | None:
 def adopt(db: Database, row_id: str, path: str) -> None:
     """Make the acts that were recorded in calls within `path`, before this one, its children."""
     db.execute(
-        "UPDATE undo_acted SET parent = ? WHERE path > ? AND path < ? AND parent IS NULL AND id <> ?",
+        "UPDATE undo_acted SET parent = ?"
+        " WHERE path > ? AND path < ? AND parent IS NULL AND role = 'act' AND id <> ?",
         (row_id, path + "/", path + "0", row_id),
     )
 
 
-def later(db: Database, resource: str, seq: int) -> list[Row]:
-    """Live acts after `seq` that touched a resource, what lies beneath it or a folder around it."""
+def later(db: Database, resource: str, seq: int, seen: Collection[int]) -> list[Row]:
+    """Live acts after `seq`, but those seen, on a resource, on what lies beneath it or a folder around it.
+
+    The newest ones, where there are very many.
+    """
     low, high = resources.beneath(resource)
-    seqs: set[int] = set()
     base = (
         "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
         f" WHERE {{}} AND t.act > ? AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
-        f" ORDER BY t.act DESC LIMIT {_MOST_RELATED}"
+        f" ORDER BY t.act DESC LIMIT {len(seen) + _MOST_RELATED}"
     )
+    found: set[int] = set()
     for name in [resource, *resources.trees_around(resource)]:
-        seqs |= {found[0] for found in db.execute(base.format("t.resource = ?"), (name, seq))}
-    ranged = base.format("t.resource >= ? AND t.resource < ?")
-    seqs |= {found[0] for found in db.execute(ranged, (low, high, seq))}
-    return [row for one_seq in sorted(seqs, reverse=True) for row in many(db, "a.seq = ?", [one_seq])]
+        found |= {act for (act,) in map(tuple, db.execute(base.format("t.resource = ?"), (name, seq)))}
+    ranged = db.execute(base.format("t.resource >= ? AND t.resource < ?"), (low, high, seq))
+    found |= {act for (act,) in map(tuple, ranged)}
+    return [row for act in sorted(found - set(seen), reverse=True) for row in many(db, "a.seq = ?", [act])]
+
+
+def standing_counters(db: Database, run_id: str) -> list[Row]:
+    """What an undo's inverses recorded and nobody has put back, newest first."""
+    counters = [row for row in children(db, run_id) if row.role == "counter"]
+    inner = {row.id for row in counters}
+    return [row for row in counters if row.state == "done" and row.subject not in inner]
 
 
 class RunSubject(BaseModel):
@@ -265,13 +282,17 @@ class RunSubject(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """What the row of an undo remembers: enough to finish it or to take it back after a crash."""
+    """What the row of an undo remembers: enough to finish it or to take it back after a crash.
+
+    `steps` are the rows whose inverses run. With a key also what was asked, and the plan to answer again.
+    """
 
     steps: list[str]
     subjects: list[RunSubject]
     sets: str
-    undoes: str | None
     predicted: dict[str, str]
+    asked: str | None = None
+    plan: Plan | None = None
 
 
 def run_record(row: Row) -> RunRecord:

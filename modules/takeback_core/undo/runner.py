@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,10 +32,8 @@ class Run:
     """One undo under way: its own row, what it is to change, and the steps that have run."""
 
     id: str
-    seq: int
     record: RunRecord
     subjects: list[Subject]
-    chosen: Chosen
     ran: list[PlannedStep] = field(default_factory=list)
     failing: PlannedStep | None = None
 
@@ -58,10 +57,14 @@ class Runner:
         summary: str,
         actor_kind: str,
         key: str | None,
+        asked: str,
     ) -> Outcome:
         """Run the steps of a draft that can run; raises `undo.failed` when one fails, with all as before."""
         faults.point("undo.claiming")
-        run = await self._claim(ctx, chosen, draft, tool, summary, actor_kind, key)
+        record = _record(chosen, draft)
+        if key is not None:
+            record.asked, record.plan = asked, draft.plan
+        run = await self._claim(ctx, chosen, record, _run_row(ctx, record, tool, summary, actor_kind, key))
         faults.point("undo.claimed")
         try:
             for step in draft.steps:
@@ -72,47 +75,49 @@ class Runner:
             await self._verify(ctx, draft)
         except Exception as error:
             known = error if isinstance(error, TakebackError) else _crash(error)
-            await self._give_up(ctx, run, known)
-            raise _failed(run, known) from error
+            as_before = await self._give_up(ctx, run, known)
+            raise _failed(run, known, as_before) from error
         faults.point("undo.finishing")
-        await self._store.transaction(lambda tx: finish(tx, run.id, run.record, ctx.caller))
+        await self._store.transaction(lambda tx: finish(tx, run.id, run.record, ctx.origin))
         faults.point("undo.finished")
         state: Any = run.record.sets
         results = [Result(id=one.row.id, state=state, already=False) for one in run.subjects]
         return Outcome(plan=draft.plan, results=results, act=run.id)
 
     async def put_back(self, ctx: Context, run_id: str, actor: str) -> None:
-        """Run the counters of an undo that can't be finished, newest first; raises what an inverse raises."""
-        counters = await self._store.read(lambda db: standing_counters(db, run_id))
+        """Run the counters of an undo that can't be finished, newest first, each that can be run.
+
+        Raises what the first that can't raises.
+        """
+        counters = await self._store.read(lambda db: rows.standing_counters(db, run_id))
+        failures: list[Exception] = []
         for row in counters:
             faults.point("undo.putting_back")
-            await self._invert(ctx, run_id, row, {item.resource: item.after for item in row.touched}, actor)
+            expected = {item.resource: item.after for item in row.touched}
+            try:
+                await self._invert(ctx, run_id, row, expected, actor)
+            except Exception as error:
+                failures.append(error)
+                continue
             await self._store.transaction(lambda tx, row=row: rows.update(tx, row.id, state="undone"))  # type: ignore[misc]
             faults.point("undo.put_back")
+        if failures:
+            raise failures[0]
 
     # ------------------------------------------------------------------ one run, step by step
 
-    async def _claim(
-        self, ctx: Context, chosen: Chosen, draft: Draft, tool: str, summary: str, kind: str, key: str | None
-    ) -> Run:
-        runs = {step.row.id for step in draft.steps if step.runs}
-        subjects = [one for one in chosen.subjects if one.needs <= runs]
-        record = RunRecord(
-            steps=[step.row.id for step in draft.steps if step.runs and not step.idle],
-            subjects=[RunSubject(id=s.row.id, was=s.row.state, needs=sorted(s.needs)) for s in subjects],
-            sets=chosen.sets,
-            undoes=chosen.undoes.id if chosen.undoes else None,
-            predicted=draft.predicted(),
-        )
-        row = _run_row(ctx, record, tool, summary, kind, key, self._boot)
+    async def _claim(self, ctx: Context, chosen: Chosen, record: RunRecord, row: dict[str, Any]) -> Run:
+        ids = {subject.id for subject in record.subjects}
+        subjects = [one for one in chosen.subjects if one.row.id in ids]
+        row["lease_owner"] = self._boot
 
-        def claim(tx: Transaction) -> int:
+        def claim(tx: Transaction) -> None:
             for subject in subjects:
-                self._claim_one(tx, subject.row, row["id"], chosen.sets)
-            return rows.insert(tx, row, ())
+                self._claim_one(tx, subject.row, row["id"], record.sets)
+            rows.insert(tx, row, ())
 
-        seq = await self._store.transaction(claim)
-        return Run(row["id"], seq, record, subjects, chosen)
+        await self._store.transaction(claim)
+        return Run(row["id"], record, subjects)
 
     def _claim_one(self, tx: Transaction, row: Row, run_id: str, sets: str) -> None:
         now = rows.one(tx, row.id)
@@ -129,7 +134,7 @@ class Runner:
 
     async def _reverse(self, ctx: Context, run: Run, step: PlannedStep) -> None:
         faults.point("undo.step")
-        await self._invert(ctx, run.id, step.row, step.expected, ctx.caller, force=step.forced)
+        await self._invert(ctx, run.id, step.row, step.expected, ctx.origin, force=step.forced)
         run.ran.append(step)
         faults.point("undo.stepped")
 
@@ -167,58 +172,79 @@ class Runner:
                     "Somebody changed it at the same moment. Look at the preview again.",
                 )
 
-    async def _give_up(self, ctx: Context, run: Run, error: TakebackError) -> None:
-        """Put back what ran and let the acts go, with the error on the one that failed."""
-        stuck = ""
+    async def _give_up(self, ctx: Context, run: Run, error: TakebackError) -> bool:
+        """Put back what ran and let the acts go, the failing one with the error; whether all is as before."""
+        left = await self._without_counter(ctx, run)
+        stuck = "an inverse that ran recorded no way back" if left else None
         try:
-            await self.put_back(ctx, run.id, ctx.caller)
+            await self.put_back(ctx, run.id, ctx.origin)
         except Exception as second:
-            stuck = type(second).__name__ if not isinstance(second, TakebackError) else second.code
+            stuck = second.code if isinstance(second, TakebackError) else type(second).__name__
         failing = run.failing.row if run.failing else (run.ran[-1].row if run.ran else None)
 
         def let_go(tx: Transaction) -> None:
-            release(tx, run.id, run.record, failing, error, stuck)
+            stands = left | {row.subject for row in rows.standing_counters(tx, run.id)}
+            release(tx, run.id, run.record, failing, error, stands=stands, reason=stuck)
 
         await self._store.transaction(let_go)
         faults.point("undo.gave_up")
+        return stuck is None
+
+    async def _without_counter(self, ctx: Context, run: Run) -> set[str | None]:
+        """The rows whose inverse ran, or may have, without recording what would put it back."""
+        children = await self._store.read(lambda db: rows.children(db, run.id))
+        countered = {row.subject for row in children if row.state in ("done", "abandoned")}
+        left: set[str | None] = {step.row.id for step in run.ran if step.row.id not in countered}
+        if run.failing is not None and run.failing.row.id not in countered:
+            expected = run.failing.expected
+            if await _look(ctx, expected) != expected:
+                left.add(run.failing.row.id)
+        return left
 
 
-def standing_counters(db: rows.Database, run_id: str) -> list[Row]:
-    """What an undo's inverses recorded and nobody has put back, newest first."""
-    counters = [row for row in rows.children(db, run_id) if row.role == "counter"]
-    inner = {row.id for row in counters}
-    return [row for row in counters if row.state == "done" and row.subject not in inner]
+async def _look(ctx: Context, names: Iterable[str]) -> dict[str, str] | None:
+    try:
+        return await versions(ctx, names)
+    except TakebackError:
+        return None
+
+
+def _record(chosen: Chosen, draft: Draft) -> RunRecord:
+    running = [step for step in draft.steps if step.runs]
+    ids = {step.row.id for step in running}
+    return RunRecord(
+        steps=[step.row.id for step in running if not step.idle],
+        subjects=[
+            RunSubject(id=one.row.id, was=one.row.state, needs=sorted(one.needs))
+            for one in chosen.subjects
+            if one.needs <= ids
+        ],
+        sets=chosen.sets,
+        predicted=draft.predicted(),
+    )
 
 
 def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str | None = None) -> None:
     """Give the acts of an undo their new state, and say so."""
+    undone = record.sets == "undone"
+    changes: dict[str, Any] = {
+        "state": record.sets,
+        "undone_at": rows.now() if undone else None,
+        "undone_by": by if undone else None,
+        "undone_in": run_id if undone else None,
+        "redone_in": None if undone else run_id,
+        "error": None,
+    }
+    earlier: set[str] = set()
     for subject in record.subjects:
-        if record.sets == "undone":
-            rows.update(
-                tx,
-                subject.id,
-                state="undone",
-                undone_at=rows.now(),
-                undone_by=by,
-                undone_in=run_id,
-                error=None,
-                **_FREE,
-            )
-        else:
-            rows.update(
-                tx,
-                subject.id,
-                state="done",
-                undone_at=None,
-                undone_by=None,
-                undone_in=None,
-                error=None,
-                **_FREE,
-            )
-        tx.emit(UndoDone(id=subject.id))
+        row = rows.one(tx, subject.id)
+        if row is not None:
+            earlier |= {run for run in (row.undone_in, row.redone_in) if run} - {run_id}
+            rows.update(tx, row.id, **changes, **_FREE)
+            tx.emit(UndoDone(id=row.id))
     rows.update(tx, run_id, state="done", reason=reason, **_FREE)
-    if record.undoes is not None:
-        _close_undone_run(tx, record.undoes, run_id, by)
+    for run in earlier:
+        _supersede(tx, run, run_id, by)
 
 
 def release(
@@ -227,51 +253,42 @@ def release(
     record: RunRecord,
     failing: Row | None,
     error: TakebackError | None,
-    stuck: str = "",
+    *,
+    stands: Collection[str | None] = (),
     reason: str | None = None,
 ) -> None:
     """Let the acts of an undo that did not happen go: as they were, the failing one with its error.
 
-    With `stuck`, something could not be put back: those whose inverses still stand are `unknown`.
+    `stands` names the rows whose reversal could not be put back: their acts are `unknown`.
     """
-    left = {row.subject for row in standing_counters(tx, run_id)} if stuck else set()
+    text = None if error is None else rows.error_text(error.as_dict())
     failed = None if failing is None or error is None else _subject_of(record, failing)
     for subject in record.subjects:
-        state = subject.was if not left & set(subject.needs) else "unknown"
-        changes: dict[str, Any] = {"state": state, **_FREE}
+        hidden = any(need in stands for need in subject.needs)
+        changes: dict[str, Any] = {"state": "unknown" if hidden else subject.was, **_FREE}
         if record.sets == "undone":
             changes["undone_in"] = None
-        if failed is not None and subject.id == failed and error is not None:
-            changes |= {"error": rows.error_text(error.as_dict())}
-            if state == "done":
+        if subject.id == failed:
+            changes["error"] = text
+            if changes["state"] == "done":
                 changes["state"] = "failed"
             tx.emit(UndoFailed(id=subject.id))
         rows.update(tx, subject.id, **changes)
-    text = None if error is None else rows.error_text(error.as_dict())
-    rows.update(
-        tx,
-        run_id,
-        state="unknown" if stuck else "abandoned",
-        error=text,
-        reason=reason or stuck or None,
-        **_FREE,
-    )
+    state = "unknown" if stands else "abandoned"
+    rows.update(tx, run_id, state=state, error=text, reason=reason, run_key=None, **_FREE)
 
 
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
-def _close_undone_run(tx: Transaction, undone: str, by_run: str, by: str) -> None:
-    """An undo of which every act has been redone is itself undone."""
-    record = rows.run_record(rows.one(tx, undone) or _missing(undone))
-    held = [rows.one(tx, subject.id) for subject in record.subjects]
-    if record.sets == "undone" and any(row is not None and row.undone_in == undone for row in held):
+def _supersede(tx: Transaction, earlier: str, run_id: str, by: str) -> None:
+    """An undo or redo of which no act has its state any more is itself undone."""
+    row = rows.one(tx, earlier)
+    if row is None or row.state != "done":
         return
-    rows.update(tx, undone, state="undone", undone_at=rows.now(), undone_by=by, undone_in=by_run)
-
-
-def _missing(row_id: str) -> Row:
-    raise LookupError(row_id)
+    held = [rows.one(tx, subject.id) for subject in rows.run_record(row).subjects]
+    if not any(one is not None and one.rests_in == earlier for one in held):
+        rows.update(tx, earlier, state="undone", undone_at=rows.now(), undone_by=by, undone_in=run_id)
 
 
 def _subject_of(record: RunRecord, failing: Row) -> str | None:
@@ -281,13 +298,13 @@ def _subject_of(record: RunRecord, failing: Row) -> str | None:
 
 
 def _run_row(
-    ctx: Context, record: RunRecord, tool: str, summary: str, kind: str, key: str | None, boot: str
+    ctx: Context, record: RunRecord, tool: str, summary: str, kind: str, key: str | None
 ) -> dict[str, Any]:
-    caller = Caller.parse(ctx.caller)
+    caller = Caller.parse(ctx.origin)
     return {
         "id": rows.new_id(),
         "at": rows.now(),
-        "actor": ctx.caller,
+        "actor": ctx.origin,
         "via": ctx.caller,
         "recorded_by": "module:undo",
         "actor_kind": kind,
@@ -303,7 +320,6 @@ def _run_row(
         "state": "pending",
         "tries": 0,
         "run_key": key,
-        "lease_owner": boot,
         "pinned": 0,
     }
 
@@ -312,13 +328,14 @@ def _crash(error: Exception) -> TakebackError:
     return TakebackError("undo.crashed", f"The undo ended unexpectedly ({type(error).__name__})")
 
 
-def _failed(run: Run, error: TakebackError) -> TakebackError:
+def _failed(run: Run, error: TakebackError, as_before: bool) -> TakebackError:
     what = run.failing.step.summary if run.failing else "The undo"
     kind = ConflictError if isinstance(error, ConflictError) else TakebackError
+    told = "Everything is as it was before." if as_before else "Not all could be put back: see the log."
     return kind(
         "undo.failed",
         f"{what}: this could not be taken back: {error.message}",
-        f"{error.hint} Everything is as it was before.".strip(),
-        retryable=True,
+        f"{error.hint} {told}".strip(),
+        retryable=as_before,
         data={"act": run.failing.step.act if run.failing else None, "cause": error.code},
     )

@@ -34,6 +34,7 @@ MIGRATIONS = (
         undone_at TEXT,
         undone_by TEXT,
         undone_in TEXT,
+        redone_in TEXT,
         run_key TEXT,
         lease_owner TEXT,
         lease_until TEXT,

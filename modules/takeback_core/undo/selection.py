@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from takeback.context import Context
 from takeback.errors import UsageError
 from takeback_core.undo import models, rows
 from takeback_core.undo.actors import limits, may_undo, unknown_act
-from takeback_core.undo.rows import Database, Row
+from takeback_core.undo.rows import Database, Row, standing_counters
 
 
 @dataclass(slots=True)
@@ -25,25 +25,27 @@ class Subject:
 class Chosen:
     """Rows to reverse, newest first; the acts behind them; and the state that these get.
 
-    `already` lists acts that have the wanted state without doing anything. `undoes` is the undo that a redo
-    reverses.
+    `already` lists acts that have the wanted state without doing anything. `still` names the rows for which
+    nothing is to be run, with the reason why that can't be helped, empty where it is as it should be.
     """
 
     rows: list[Row] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
     sets: str = "undone"
     already: list[Row] = field(default_factory=list)
-    undoes: Row | None = None
+    still: dict[str, str] = field(default_factory=dict)
 
-    def add(self, other: Chosen) -> None:
-        """Take another selection in, keeping the order."""
-        known = {row.seq for row in self.rows}
-        self.rows = sorted(
-            [*self.rows, *(row for row in other.rows if row.seq not in known)], key=lambda row: -row.seq
-        )
-        held = {subject.row.seq for subject in self.subjects}
-        self.subjects += [subject for subject in other.subjects if subject.row.seq not in held]
-        self.already += other.already
+    def add(self, others: Iterable[Chosen]) -> None:
+        """Take other selections in, keeping the order."""
+        found = {row.seq: row for row in self.rows}
+        subjects = {subject.row.seq: subject for subject in self.subjects}
+        for other in others:
+            found |= {row.seq: row for row in other.rows}
+            subjects |= {subject.row.seq: subject for subject in other.subjects}
+            self.already += other.already
+            self.still |= other.still
+        self.rows = [found[seq] for seq in sorted(found, reverse=True)]
+        self.subjects = [subjects[seq] for seq in sorted(subjects, reverse=True)]
 
 
 def own(db: Database, ctx: Context, row_id: str) -> Row:
@@ -57,27 +59,28 @@ def own(db: Database, ctx: Context, row_id: str) -> Row:
 def to_undo(db: Database, row: Row) -> Chosen:
     """What undoing a row reverses: an act with its children, or an undo."""
     if row.role == "undo":
-        return _undo_of(db, row, None)
-    if row.state == "undone":
-        return Chosen(already=[row])
-    return _act(db, row)
+        return _undo_of(db, row)
+    chosen = _acts([row, *_descendants(db, row)])
+    return chosen if chosen.rows else Chosen(already=[row])
 
 
 def to_redo(db: Database, row: Row) -> Chosen:
     """What redoing a row reverses: the undo that took it back, or the part of it that did."""
     if row.role == "undo":
-        return _undo_of(db, row, None)
-    if row.state != "undone" or row.undone_in is None:
+        record = rows.run_record(row)
+        return _undo_of(db, row) if record.sets == "undone" else _redo_of_redo(db, row, record)
+    if row.state in ("done", "failed", "final"):
         return Chosen(already=[row], sets="done")
-    undo = rows.one(db, row.undone_in)
-    assert undo is not None, "an undone act names the undo that took it back"
+    undo = rows.one(db, row.undone_in) if row.state == "undone" and row.undone_in else None
+    if undo is None:
+        return Chosen([row], sets="done", still={row.id: "it never happened, or nobody knows whether it did"})
     return _undo_of(db, undo, {row.id, *(child.id for child in _descendants(db, row))})
 
 
 def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
     """The live acts of a session, a turn and all after it, an agent, or since a time, newest first."""
     where, values = limits(ctx)
-    conditions, parameters = [where, "a.role = 'act'", "a.parent IS NULL"], list[object](values)
+    conditions, parameters = [where, "a.role = 'act'"], list[object](values)
     for column, value in (("session", args.session), ("agent", args.agent)):
         if value is not None:
             conditions.append(f"a.{column} = ?")
@@ -86,24 +89,26 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
         conditions.append(f"a.seq >= {_first(db, conditions, parameters, 'a.turn = ?', args.turn)}")
     if args.since is not None:
         conditions.append(f"a.seq >= {_first(db, conditions, parameters, 'a.at >= ?', moment(args.since))}")
-    conditions.append("a.state NOT IN ('undone', 'abandoned')")
+    # A child may stand although its parent does not: redone alone, or left by a call that failed.
+    found = rows.many(db, " AND ".join(conditions), parameters)
     chosen = Chosen()
-    for row in rows.many(db, " AND ".join(conditions), parameters):
-        chosen.add(_act(db, row))
+    chosen.add([_acts(found), *(_acts(_descendants(db, row)) for row in found if row.has_children)])
     return chosen
 
 
 def with_dependents(db: Database, ctx: Context, chosen: Chosen) -> Chosen:
     """The selection and every later live act that rests on it, as far as the caller may undo those."""
+    seen = {row.seq for row in chosen.rows}
     waiting = list(chosen.rows)
     while waiting:
         row = waiting.pop()
         for item in row.touched:
-            for other in rows.later(db, item.resource, row.seq):
-                if may_undo(ctx, other) and other.seq not in {known.seq for known in chosen.rows}:
-                    more = _act(db, other)
-                    chosen.add(more)
-                    waiting += more.rows
+            while found := rows.later(db, item.resource, row.seq, seen):
+                mine = [one for one in found if may_undo(ctx, one)]
+                more = [_acts([one, *_descendants(db, one)]) for one in mine]
+                waiting += [inner for other in more for inner in other.rows if inner.seq not in seen]
+                seen |= {one.seq for one in (*found, *waiting)}
+                chosen.add(more)
     return chosen
 
 
@@ -111,11 +116,11 @@ def moment(text: str) -> str:
     """A time given by a caller as the log writes it; raises `undo.time` when it is none."""
     try:
         parsed = datetime.fromisoformat(text)
-    except ValueError:
+        return rows.iso(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
         raise UsageError(
             "undo.time", f"{text[:40]!r} is not an ISO 8601 time", "Give for example 2026-11-30T09:00:00Z."
         ) from None
-    return rows.iso(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
 
 
 def _first(db: Database, conditions: list[str], parameters: list[object], extra: str, value: str) -> int:
@@ -125,16 +130,11 @@ def _first(db: Database, conditions: list[str], parameters: list[object], extra:
     return int(found) if found is not None else 1 << 62
 
 
-def _act(db: Database, row: Row) -> Chosen:
-    """An act with everything recorded inside its call that still stands."""
-    below = _descendants(db, row)
-    standing = [one for one in (row, *below) if one.state not in ("undone", "abandoned")]
-    reversible = [one for one in standing if one.inverse_tool is not None or not one.has_children]
-    subjects = []
-    for one in standing:
-        inside = {one.id, *(child.id for child in _descendants(db, one))}
-        subjects.append(Subject(one, frozenset(r.id for r in reversible if r.id in inside)))
-    return Chosen(sorted(reversible, key=lambda r: -r.seq), subjects)
+def _acts(found: Iterable[Row]) -> Chosen:
+    """Those acts of many that still stand, each to be reversed by its own inverse."""
+    standing = [row for row in found if row.state not in ("undone", "abandoned")]
+    standing.sort(key=lambda row: -row.seq)
+    return Chosen(standing, [Subject(row, frozenset({row.id})) for row in standing])
 
 
 def _descendants(db: Database, row: Row) -> list[Row]:
@@ -147,25 +147,46 @@ def _descendants(db: Database, row: Row) -> list[Row]:
     return found
 
 
-def _undo_of(db: Database, undo: Row, only: set[str] | None) -> Chosen:
+def _undo_of(db: Database, undo: Row, only: set[str] | None = None) -> Chosen:
     """The reverse of an undo: its counters, newest first, for all its acts or only some."""
     record = rows.run_record(undo)
-    sets = "done" if record.sets == "undone" else "undone"
-    if undo.state != "done":
-        return Chosen(already=[undo], sets=sets)
-    counters = [row for row in rows.children(db, undo.id) if row.role == "counter" and row.state == "done"]
-    inner = {row.id for row in counters}
-    counters = [row for row in counters if row.subject not in inner]
-    chosen = Chosen(sets=sets, undoes=undo)
-    for subject in record.subjects:
-        row = rows.one(db, subject.id)
-        if row is None or (only is not None and row.id not in only):
-            continue
-        if (row.state != record.sets) or (record.sets == "undone" and row.undone_in != undo.id):
-            continue
-        needed = [counter for counter in counters if counter.subject in subject.needs]
-        chosen.add(Chosen(needed, [Subject(row, frozenset(counter.id for counter in needed))]))
+    chosen = Chosen(sets="done" if record.sets == "undone" else "undone")
+    if undo.state in ("undone", "abandoned"):
+        chosen.already = [undo]
+    elif undo.state != "done":
+        chosen.rows = [undo]
+    else:
+        standing = standing_counters(db, undo.id)
+        chosen.add(_again(one, row, standing, record) for one, row in _resting(db, undo.id, record, only))
     return chosen
 
 
-Choose = Callable[[Database], Chosen]
+def _again(subject: rows.RunSubject, row: Row, standing: list[Row], record: rows.RunRecord) -> Chosen:
+    """What gives an act the state back that an undo took from it."""
+    ran = {need for need in subject.needs if need in record.steps}
+    counters = [counter for counter in standing if counter.subject in ran]
+    if ran - {counter.subject for counter in counters}:
+        return Chosen([row], still={row.id: "the inverse that ran recorded no way back"})
+    if not counters:
+        return Chosen([row], [Subject(row, frozenset({row.id}))], still={row.id: ""})
+    return Chosen(counters, [Subject(row, frozenset(counter.id for counter in counters))])
+
+
+def _resting(
+    db: Database, run_id: str, record: rows.RunRecord, only: set[str] | None = None
+) -> Iterator[tuple[rows.RunSubject, Row]]:
+    """The acts that have their state from an undo, and from no later one."""
+    for subject in record.subjects:
+        row = rows.one(db, subject.id)
+        if row is not None and row.rests_in == run_id and (only is None or row.id in only):
+            yield subject, row
+
+
+def _redo_of_redo(db: Database, redo: Row, record: rows.RunRecord) -> Chosen:
+    """What was taken back again of that which a redo had brought back."""
+    chosen = Chosen(sets="done")
+    held = [row for subject in record.subjects if (row := rows.one(db, subject.id))]
+    chosen.add(to_redo(db, row) for row in held if row.state == "undone")
+    if not chosen.rows:
+        chosen.already = [redo]
+    return chosen

@@ -10,7 +10,7 @@ from takeback_core.undo import rows
 from takeback_core.undo.looking import verdict, versions
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row, RunRecord
-from takeback_core.undo.runner import Runner, finish, release, standing_counters
+from takeback_core.undo.runner import Runner, finish, release
 
 
 class Settler:
@@ -63,7 +63,7 @@ class Settler:
         now = await versions(ctx, record.predicted)
         if now is None:
             return
-        if await self._is_complete(row, record, now):
+        if await self._is_complete(record, counters, now):
             by, why = row.actor, "finished after a restart"
             await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
             return
@@ -72,22 +72,28 @@ class Settler:
         why = "taken back after a restart"
         await self._store.transaction(lambda tx: release(tx, row.id, record, None, None, reason=why))
 
-    async def _is_complete(self, row: Row, record: RunRecord, now: dict[str, str]) -> bool:
-        counters = await self._store.read(lambda db: rows.children(db, row.id))
-        if any(counter.state == "undone" for counter in counters):
+    async def _is_complete(self, record: RunRecord, counters: list[Row], now: dict[str, str]) -> bool:
+        inner = {counter.id for counter in counters}
+        if any(counter.subject in inner for counter in counters):
             return False  # somebody had begun to put it back
-        reversed_rows = {counter.subject for counter in counters if counter.state == "done"}
-        if set(record.steps) <= reversed_rows:
+        if record.predicted and all(now.get(name) == version for name, version in record.predicted.items()):
             return True
-        # An inverse that records nothing leaves only the resources to tell.
-        return bool(record.predicted) and all(now.get(n, "") == v for n, v in record.predicted.items())
+        done = [counter for counter in counters if counter.state == "done"]
+        if not set(record.steps) <= {counter.subject for counter in done}:
+            return False
+        # A step before the last one is through; of the last one its counters must tell.
+        last = await self._store.read(lambda db: rows.one(db, record.steps[-1]) if record.steps else None)
+        covered = {item.resource for one in done for item in one.touched if last and one.subject == last.id}
+        return last is None or {item.resource for item in last.touched} <= covered | {
+            name for name, version in record.predicted.items() if now.get(name) == version
+        }
 
     async def _give_up(self, row: Row, error: TakebackError) -> None:
         record = rows.run_record(row)
 
         def hide(tx: Transaction) -> None:
-            stands = bool(standing_counters(tx, row.id))
-            release(tx, row.id, record, None, error, stuck=error.code if stands else "")
+            stands = {counter.subject for counter in rows.standing_counters(tx, row.id)}
+            release(tx, row.id, record, None, error, stands=stands, reason=error.code)
 
         await self._store.transaction(hide)
 
