@@ -118,6 +118,13 @@ def test_the_home_is_out_of_reach_by_every_name(tmp_path, root):
     assert error.value.code == "files.home"
 
 
+def test_a_part_of_the_home_that_is_not_made_yet_is_out_of_reach_too(tmp_path):
+    home = Home([tmp_path / "later"])
+    for path in (tmp_path / "later", tmp_path / "later" / "x"):
+        with pytest.raises(RefusedError), beneath.spot(os.fsencode(path.resolve()), home):
+            pass
+
+
 def test_what_holds_the_home_is_told_apart_from_what_lies_beside_it(tmp_path):
     own = tmp_path / "a" / "home"
     own.mkdir(parents=True)

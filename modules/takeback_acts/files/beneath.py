@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files import failures
-from takeback_acts.files.paths import shown, split
+from takeback_acts.files.paths import beneath, shown, split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder on the way need only be passable, not readable; macOS has no O_PATH.
@@ -24,15 +24,21 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Home:
-    """The folders that nobody reaches through files: takeback's own, by inode."""
+    """The folders that nobody reaches through files: takeback's own, by inode and, not yet made, by path."""
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
         self._paths = {os.fsencode(os.path.realpath(folder)) for folder in folders}
-        self._inodes = {(found.st_dev, found.st_ino) for found in map(os.stat, self._paths)}
+        found = [os.stat(path) for path in self._paths if os.path.exists(path)]
+        self._inodes = {(about.st_dev, about.st_ino) for about in found}
 
     def check(self, found: os.stat_result, path: bytes) -> None:
         """Raises RefusedError `files.home` when this inode is a folder of the home."""
         if (found.st_dev, found.st_ino) in self._inodes:
+            raise _home(path)
+
+    def check_path(self, path: bytes) -> None:
+        """Raises RefusedError `files.home` when a path is a folder of the home, or lies in one."""
+        if any(beneath(path, own) for own in self._paths):
             raise _home(path)
 
     def check_around(self, path: bytes) -> None:
@@ -73,6 +79,7 @@ def spot(path: bytes, home: Home) -> Iterator[Spot]:
     Raises RefusedError `files.link`, `files.home`, NotFoundError `files.absent`, ConflictError
     `files.not_folder`.
     """
+    home.check_path(path)
     parent, name = split(path)
     handle = open_folder(parent, home)
     try:
@@ -86,6 +93,7 @@ def spot(path: bytes, home: Home) -> Iterator[Spot]:
 
 def open_folder(path: bytes, home: Home) -> int:
     """A descriptor of the folder at a canonical path; raises what `spot` raises."""
+    home.check_path(path)
     parts = [part for part in path.split(b"/") if part]
     here = os.open(b"/", _STEP if parts else _FOLDER)
     try:
