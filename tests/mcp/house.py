@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -158,6 +159,17 @@ class House:
     async def token(self, name: str, **more: Any) -> str:
         added = await self.person.call("agents.add", {"name": name, **more})
         return str(added.token)
+
+    async def refusing(self) -> None:
+        """Return once the door takes no connections."""
+        with anyio.fail_after(5), contextlib.suppress(OSError):
+            while True:
+                await (await anyio.connect_tcp("127.0.0.1", self.port)).aclose()
+
+    async def call_and_be_cut(self, token: str, tool: str) -> None:
+        """Make a call whose answer never comes."""
+        with contextlib.suppress(httpx2.TransportError):
+            await self.post(token, request("tools/call", tool, {}), **routing(tool))
 
     async def switch_off(self, module: str) -> None:
         await self.person.call("kernel.disable", {"name": module})

@@ -226,3 +226,20 @@ def test_the_bridge_imports_no_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_stop_lets_a_call_over_the_bridge_end(door):
+    process = await start(door.socket, await door.token("juno"))
+    await process.stdin.send(json.dumps(request("tools/call", "notes.slow", {})).encode() + b"\n")
+    with anyio.fail_after(5):
+        await NotesModule.latest.started.wait()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(door.switch_off, "mcp")
+            await door.refusing()
+            with anyio.move_on_after(0.5) as patience:
+                await NotesModule.latest.cancelled.wait()
+            assert patience.cancelled_caught
+            NotesModule.latest.go.set()
+            answer = json.loads(await process.stdout.receive())
+    assert answer["result"]["structuredContent"] == {"names": ["waited"]}
+    assert (await ended(process))[0] == 1

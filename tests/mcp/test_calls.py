@@ -1,13 +1,14 @@
 """Listing and calling, in both protocol eras."""
 
 import json
+from functools import partial
 
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import ToolsCapability
 
-from tests.mcp.house import NotesModule, house, request
+from tests.mcp.house import LEGACY, NotesModule, house, request
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -189,6 +190,7 @@ async def test_a_stop_lets_a_call_in_flight_end(home):
             with anyio.fail_after(5):
                 await NotesModule.latest.started.wait()
             tasks.start_soon(door.switch_off, "mcp")
+            await door.refusing()
             await anyio.wait_all_tasks_blocked()
             NotesModule.latest.go.set()
     assert answers[0]["result"]["structuredContent"] == {"names": ["waited"]}
@@ -200,3 +202,38 @@ async def test_an_unknown_tool(door, mode):
     async with door.client(token, mode) as client:
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("notes.nope", {})
+
+
+async def test_a_stop_does_not_wait_for_ever(door):
+    token = await door.token("juno")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.call_and_be_cut, token, "notes.slow")
+        with anyio.fail_after(5):
+            await NotesModule.latest.started.wait()
+        with anyio.fail_after(20):
+            await door.switch_off("mcp")
+            await NotesModule.latest.cancelled.wait()
+    modules = {one.name: one for one in (await door.person.call("kernel.modules")).modules}
+    assert modules["mcp"].state == "off"
+    assert modules["notes"].state == "running"
+
+
+async def test_a_handshake_client_that_hangs_up_leaves_no_traceback(door, caplog):
+    token = await door.token("juno")
+    notes = NotesModule.latest
+    opening = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    init = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+    session = (await door.post(token, init)).headers["mcp-session-id"]
+    await door.post(token, {"jsonrpc": "2.0", "method": "notifications/initialized"}, Mcp_Session_Id=session)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "notes.slow"}}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(door.post, token, call, Mcp_Session_Id=session))
+        with anyio.fail_after(5):
+            await notes.started.wait()
+        tasks.cancel_scope.cancel()
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+    await door.post(token, cancel, Mcp_Session_Id=session)
+    with anyio.fail_after(5):
+        await notes.cancelled.wait()
+    await anyio.wait_all_tasks_blocked()
+    assert not [record for record in caplog.records if record.exc_info]

@@ -123,6 +123,7 @@ async def test_8_chunked_body_over_the_limit(door):
         response = await client.post(door.url, content=chunks())
     assert "content-length" not in response.request.headers
     assert response.status_code == 413
+    assert response.json()["error"]["code"] == "http.too_large"
 
 
 async def test_8_body_up_to_the_limit_is_read(door):

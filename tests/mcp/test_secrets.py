@@ -116,3 +116,15 @@ async def test_7_no_request_starts_a_process(door):
     finally:
         watching[0] = False
     assert started == []
+
+
+async def test_the_sdks_traceback_of_a_hang_up_is_dropped_and_no_other(door, caplog):
+    log = logging.getLogger("uvicorn.error")
+    sent = "Unexpected ASGI message 'http.response.start' sent, after response already completed."
+    hang_up = RuntimeError(sent)
+    log.error("Exception in ASGI application", exc_info=hang_up)
+    log.error("Exception in ASGI application", exc_info=ExceptionGroup("in a group", [hang_up]))
+    assert caplog.records == []
+    log.error("Exception in ASGI application", exc_info=RuntimeError("another"))
+    log.error("Exception in ASGI application", exc_info=ExceptionGroup("mixed", [hang_up, ValueError("x")]))
+    assert len(caplog.records) == 2

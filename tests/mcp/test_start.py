@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from takeback import Kernel
 from takeback_core.agents.module import AgentsModule
+from takeback_doors.mcp import web
 from takeback_doors.mcp.models import Settings
 from takeback_doors.mcp.module import McpModule
 from tests.mcp.house import house
@@ -93,3 +94,18 @@ async def test_checks_say_where_it_listens(door):
     found = [check for check in report.checks if "mcp" in check.name]
     assert found
     assert all(check.ok for check in found)
+
+
+def test_answers_are_not_held_back():
+    # asyncio switches Nagle's algorithm off only for sockets that say that they are TCP.
+    with web.bind(Settings(port=0)) as sock:
+        assert sock.proto == socket.IPPROTO_TCP
+
+
+async def test_a_store_that_fails_at_the_stop_leaves_nothing_open(home, caplog):
+    async with house(home) as door:
+        await door.call(await door.token("juno"), "notes.list", {})
+        await door.kernel.store.transaction(lambda tx: tx.execute("DROP TABLE mcp_session"))
+        await door.person.call("kernel.disable", {"name": "mcp"})
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", door.port))

@@ -112,10 +112,10 @@ async def test_20_a_modern_stream_ends_with_its_token(door, verb):
         other.listen(tools_list_changed=True) as going_on,
     ):
         await door.person.call(f"agents.{verb}", {"name": "juno"})
-        await switch(door, "disable")
         with anyio.fail_after(5):
-            await anext(going_on)
             assert [event async for event in ended] == []
+            await switch(door, "disable")
+            await anext(going_on)
 
 
 @pytest.mark.parametrize("verb", ["revoke", "rotate"])
@@ -123,10 +123,8 @@ async def test_20_a_handshake_stream_ends_with_its_token(door, verb):
     token = await door.token("juno")
     async with raw_stream(door, token) as response:
         await door.person.call(f"agents.{verb}", {"name": "juno"})
-        await switch(door, "disable")
         with anyio.fail_after(5):
-            received = [line async for line in response.aiter_lines()]
-        assert not any("list_changed" in line for line in received)
+            assert [line async for line in response.aiter_lines() if line.startswith("data")] == []
 
 
 async def test_20_an_expired_tokens_stream_gets_nothing_more(door, monkeypatch):
@@ -179,3 +177,22 @@ async def test_a_stop_ends_every_stream(door):
                 assert [line async for line in response.aiter_lines() if line.startswith("data")] == []
         with pytest.raises(httpx2.ConnectError):
             await door.call(token, "notes.list", {})
+
+
+async def test_a_stream_that_fails_keeps_nobody_from_hearing(door, monkeypatch, caplog):
+    juno, guest = await door.token("juno"), await door.token("guest")
+    async with handshake_client(door, juno), door.client(guest) as other:
+
+        async def broken(self, **_: object) -> None:
+            raise RuntimeError("hunter2")
+
+        monkeypatch.setattr("mcp.server.connection.Connection.send_tool_list_changed", broken)
+        token = await door.token("third")
+        async with raw_stream(door, token), other.listen(tools_list_changed=True) as stream:
+            await switch(door, "disable")
+            with anyio.fail_after(5):
+                await anext(stream)
+            await switch(door, "enable")
+            with anyio.fail_after(5):
+                await anext(stream)
+    assert "hunter2" not in caplog.text

@@ -19,6 +19,7 @@ from mcp.types import (
 )
 
 from takeback import TakebackError, __version__
+from takeback.gate import Gate
 from takeback.module import Doorway
 from takeback_doors.mcp import results
 from takeback_doors.mcp.catalogue import Catalogue
@@ -41,7 +42,7 @@ class Line(Protocol):
 
 
 class Handlers:
-    """Answers requests for whichever agent made them."""
+    """Answers requests for whichever agent made them; `calls` counts the tool calls in flight."""
 
     def __init__(
         self, door: Doorway, catalogue: Catalogue, sessions: Sessions, listeners: Listeners, timeout: float
@@ -51,6 +52,7 @@ class Handlers:
         self._sessions = sessions
         self._listeners = listeners
         self._timeout = timeout
+        self.calls = Gate(open=True)
 
     async def list_tools(self, ctx: _Request, params: PaginatedRequestParams) -> dict[str, Any]:
         """Answer the tools this agent reaches, sorted by name."""
@@ -64,12 +66,15 @@ class Handlers:
         session, turn = self._sessions.place(visitor.name, meta)
         context = self._door.agent(visitor.name, session=session, turn=turn, scope=visitor.scope)
         name = params.name
+        self.calls.enter()
         try:
             output = await self._door.call(context, name, params.arguments or {}, timeout=self._timeout)
         except TakebackError as error:
             if error.code == "tool.unknown" and name not in self._catalogue.page(visitor.label).names:
                 raise _unknown(name) from None
             return results.failure(name, error)
+        finally:
+            self.calls.leave()
         return results.success(output)
 
     async def listen(

@@ -21,7 +21,7 @@ from takeback_doors.mcp.visitors import Visitor, Visitors
 _log = logging.getLogger("takeback.mcp")
 _SEEN = "takeback.listener"
 # A client that stopped reading must not keep the others from hearing.
-_PATIENCE = 5.0
+_PATIENCE = 2.0
 _Request = ServerRequestContext[Any, Any]
 
 
@@ -107,10 +107,7 @@ class Listeners:
             await self._end(listener)
 
     async def _tell(self, listener: Listener) -> None:
-        with anyio.move_on_after(_PATIENCE) as limit:
-            await listener.tell()
-        if limit.cancelled_caught:
-            _log.info("a stream of %s takes nothing any more and is closed", listener.visitor.name)
+        if not await _try(listener, listener.tell):
             await self._end(listener)
 
     async def _still_good(self, listener: Listener) -> bool:
@@ -121,7 +118,7 @@ class Listeners:
 
     async def _end(self, listener: Listener) -> None:
         self._open.discard(listener)
-        await listener.end()
+        await _try(listener, listener.end)
 
     async def _hang_up(self, ctx: _Request, visitor: Visitor) -> None:
         if ctx.request is None:
@@ -135,3 +132,16 @@ class Listeners:
         listener = Listener(visitor, self._catalogue.page(visitor.label).specs, tell, end)
         self._open.add(listener)
         return listener
+
+
+async def _try(listener: Listener, step: Callable[[], Awaitable[None]]) -> bool:
+    """Whether a stream took it, in time; whatever its trouble is, it is not its neighbours'."""
+    with anyio.move_on_after(_PATIENCE):
+        try:
+            await step()
+        except Exception as error:  # boundary: between one client's connection and everybody else's
+            _log.warning("a stream of %s failed: %s", listener.visitor.name, type(error).__name__)
+            return False
+        return True
+    _log.warning("a stream of %s takes nothing any more", listener.visitor.name)
+    return False

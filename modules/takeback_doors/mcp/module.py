@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from takeback import Check, Context, Host, Module, tool
+from takeback import Check, Context, Host, Module, TakebackError, tool
 from takeback_doors.mcp import sessions, web
 from takeback_doors.mcp.catalogue import Catalogue
 from takeback_doors.mcp.endpoint import PATH, Endpoint
@@ -22,6 +22,9 @@ from takeback_doors.mcp.news import News
 from takeback_doors.mcp.pipe import Pipe
 from takeback_doors.mcp.visitors import Visitors
 from takeback_doors.mcp.web import WebServer
+
+# Calls in flight at a stop have this many seconds to end; the supervisor gives the whole stop five.
+_DRAIN = 2.5
 
 
 class McpModule(Module):
@@ -38,9 +41,10 @@ class McpModule(Module):
         catalogue = Catalogue(host.tools)
         self._listeners = Listeners(catalogue, self._visitors, settings.stream_limit)
         self._sessions = sessions.Sessions(host.store, settings.session_gap_minutes * 60)
-        self._server = make_server(
-            Handlers(host.doorway(), catalogue, self._sessions, self._listeners, settings.call_timeout)
+        self._handlers = Handlers(
+            host.doorway(), catalogue, self._sessions, self._listeners, settings.call_timeout
         )
+        self._server = make_server(self._handlers)
         self._pipe = Pipe(self._server, self._visitors, settings.body_limit)
         self._news = News(host.events, host.tools, self._listeners, self._pipe)
         self._url = ""
@@ -110,7 +114,13 @@ class McpModule(Module):
 
     async def _close(self, server: WebServer) -> None:
         self._url = ""
-        await self._sessions.save()
+        server.refuse()
         await self._listeners.end_all()
-        await server.stop()
+        await self._handlers.calls.drain(_DRAIN)
+        server.leave()
         await self._pipe.end_all()
+        await server.gone()
+        try:
+            await self._sessions.save()
+        except TakebackError as error:
+            self.host.log.warning("when each agent was last seen could not be stored: %s", error)

@@ -22,6 +22,7 @@ from takeback_doors.mcp.visitors import Visitor, Visitors
 _log = logging.getLogger("takeback.mcp")
 _GREETING_BYTES = 4096
 _GREETING_SECONDS = 10.0
+_LAST_ANSWERS = 0.1
 
 
 class Pipe:
@@ -56,7 +57,9 @@ class Pipe:
                 await line.end()
 
     async def end_all(self) -> None:
-        """Close every connection, as at a stop."""
+        """Close every connection, as at a stop, once what has just been answered is through."""
+        if self._lines:
+            await anyio.sleep(_LAST_ANSWERS)
         for line in list(self._lines):
             await line.end()
 

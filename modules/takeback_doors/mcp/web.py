@@ -14,7 +14,8 @@ from takeback import TakebackError
 from takeback_doors.mcp.gate import App
 from takeback_doors.mcp.models import Settings
 
-_GRACE = 5
+# What uvicorn still waits for after the calls in flight have had their time.
+_GRACE = 1
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -86,9 +87,17 @@ class WebServer(uvicorn.Server):
         """Return once connections are taken."""
         await self._ready.wait()
 
-    async def stop(self) -> None:
-        """Take no more connections, let requests in flight end, and return when all is closed."""
+    def refuse(self) -> None:
+        """Take no more connections."""
+        for listening in self.servers:
+            listening.close()
+
+    def leave(self) -> None:
+        """Close the connections, those in use soon after."""
         self._leave.set()
+
+    async def gone(self) -> None:
+        """Return when all is closed."""
         await self._gone.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
