@@ -224,6 +224,7 @@ class Notes(Module):
             if ctx.rehearsal is not None and not any(e.action in ("conflict", "gone") for e in effects):
                 ctx.rehearsal.setdefault("notes", {}).update(changes)
             return Restored(effects=effects)
+        await self._disturb(ctx)
         failure = self.notebook.failures.pop(0) if self.notebook.failures else ""
         if failure == "crash":
             raise RuntimeError("a fault in the module")
@@ -235,6 +236,16 @@ class Notes(Module):
         if changes:
             await self._carry_out(ctx, inverse, changes, failure)
         return Restored(effects=effects)
+
+    async def _disturb(self, ctx: Context) -> None:
+        if self.notebook.waits is not None:
+            entered, go = self.notebook.waits
+            self.notebook.waits = None
+            entered.set()
+            await go.wait()
+        if self.notebook.asks is not None:
+            name, given = self.notebook.asks
+            await ctx.call(name, given)
 
     async def _carry_out(
         self, ctx: Context, inverse: str | None, changes: dict[str, str | None], failure: str

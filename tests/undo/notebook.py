@@ -7,6 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import anyio
 
 ABSENT = "absent"
 
@@ -21,17 +24,20 @@ class Notebook:
     """What a `Notes` module keeps, and the switches by which tests steer it.
 
     `failures` are taken one for each inverse that really runs: `""` lets it pass, `before` fails it before
-    its effect, `crash` by a fault of its own, `inside` after its intent is recorded, `late` after its effect.
-    `inverse` is the tool that
-    new acts name: `notes.restore`, `notes.restore_plain` (records no counter) or `notes.restore_blind`
-    (can't be rehearsed). With `merges`, values of comma separated words are merged three-way.
-    A note under the key `refused` can't be put. `ran` lists the keys of every inverse that really ran.
+    its effect, `crash` by a fault of its own, `inside` after its intent is recorded, `late` after its
+    effect. `inverse` is the tool that new acts name: `notes.restore`, `notes.restore_plain` (records no
+    counter) or `notes.restore_blind` (can't be rehearsed). With `merges`, values of comma separated words
+    are merged three-way. A note under the key `refused` can't be put. `waits` are two events of the next
+    inverse that runs: it sets the first and goes on after the second. `asks` is a tool, with its input, that
+    inverses call. `ran` lists the keys of every inverse that really ran.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     merges: bool = False
     inverse: str = "notes.restore"
     refused: str | None = None
+    waits: tuple[anyio.Event, anyio.Event] | None = None
+    asks: tuple[str, dict[str, Any]] | None = None
     failures: list[str] = field(default_factory=list)
     ran: list[list[str]] = field(default_factory=list)
 

@@ -50,6 +50,15 @@ def _may(caller: Caller, actor: Caller) -> bool:
     return caller.kind == "person" or caller.same_actor(actor)
 
 
+def standing(ctx: Context) -> tuple[object, ...]:
+    """Who asks and within which scope: the same for calls that may do the same and see the same.
+
+    The person is one on all devices, and an agent over all doors.
+    """
+    callers = [Caller.parse(label) for label in ctx.chain]
+    return *((one.kind, None if one.kind == "person" else one.name) for one in callers), ctx.scope
+
+
 def unknown_act(row_id: str) -> NotFoundError:
     """The same words for a row that isn't there and for somebody else's."""
     return NotFoundError(

@@ -15,7 +15,7 @@ from takeback import Check, Context, Host, Module, tool
 from takeback.callers import Caller
 from takeback.errors import ConflictError, RefusedError, UsageError
 from takeback_core.undo import models, retention, rows, schema, selection
-from takeback_core.undo.actors import Actors
+from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.listing import page
 from takeback_core.undo.looking import verdict, versions
@@ -48,10 +48,10 @@ class UndoModule(Module):
         self._store = host.store
         self._actors = Actors(host.ctx)
         self._inverses = InverseCheck(host.tools)
-        running = Running()
-        self._recorder = Recorder(host.store, self._actors, self._inverses, running)
+        self._running = Running()
+        self._recorder = Recorder(host.store, self._actors, self._inverses, self._running)
         self._planner = Planner(host.store, self._inverses)
-        self._runner = Runner(host.store, self._inverses, running, secrets.token_hex(8))
+        self._runner = Runner(host.store, self._inverses, self._running, secrets.token_hex(8))
         self._settler = Settler(host.store, self._recorder, self._runner)
 
     @asynccontextmanager
@@ -229,7 +229,9 @@ class UndoModule(Module):
         await self._store.read(choose)  # who may not, or names nothing, hears it before joining anybody's run
         if ctx.dry_run:
             return await self._undo(ctx, name, args, choose, skip)
-        what = (name, ctx.caller, args.model_dump_json())
+        if self._running.step(ctx.calls) is not None:
+            raise RefusedError("undo.nested", "An inverse can't start another undo", "Undo that by itself.")
+        what = (name, standing(ctx), args.model_dump_json())
         return await self._taps.run(what, lambda: self._undo(ctx, name, args, choose, skip))
 
     async def _undo(

@@ -27,9 +27,9 @@ class Taps:
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
         self._lock = anyio.Lock()
-        self._under_way: dict[tuple[str, ...], _Tap] = {}
+        self._under_way: dict[tuple[object, ...], _Tap] = {}
 
-    async def run(self, what: tuple[str, ...], work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def run(self, what: tuple[object, ...], work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Do `work` unless the same is under way, and answer its outcome; raises what it raises."""
         tap = self._under_way.get(what)
         if tap is None:
@@ -41,7 +41,7 @@ class Taps:
         assert tap.outcome is not None
         return tap.outcome
 
-    async def _do(self, what: tuple[str, ...], tap: _Tap, work: Callable[[], Awaitable[Outcome]]) -> None:
+    async def _do(self, what: tuple[object, ...], tap: _Tap, work: Callable[[], Awaitable[Outcome]]) -> None:
         try:
             with anyio.CancelScope(shield=True):
                 async with self._lock:
