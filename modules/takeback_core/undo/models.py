@@ -148,11 +148,12 @@ class Conflict(BaseModel):
 
 
 class Step(BaseModel):
-    """One act of a plan, in the order in which they are undone."""
+    """One act of a plan, in the order in which they are undone; `forced` overwrites whatever its status."""
 
     act: str
     summary: str
     status: Status
+    forced: bool = False
     reason: str = ""
     effects: list[Effect] = Field(default_factory=list)
     dependents: list[str] = Field(default_factory=list)

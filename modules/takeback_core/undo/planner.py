@@ -39,13 +39,12 @@ class PlannedStep:
     predicted: dict[str, str] = field(default_factory=dict)
     conflicts: list[Conflict] = field(default_factory=list)
     refusal: TakebackError | None = None
-    forced: bool = False
     idle: bool = False
 
     @property
     def runs(self) -> bool:
         """Whether the step would be executed."""
-        return self.step.status in _WORKABLE or self.forced
+        return self.step.status in _WORKABLE or self.step.forced
 
 
 @dataclass(slots=True)
@@ -128,7 +127,7 @@ class _Drafting:
         if await self._rests_on(planned, now) or self._is_blocked(planned, now):
             if not self._force:
                 return
-            planned.forced = True
+            planned.step.forced = True
         if row.touched and all(now[item.resource] == item.before for item in row.touched):
             self._already_so(planned)
             return
@@ -139,7 +138,7 @@ class _Drafting:
             for item in changed:
                 _conflict(planned, item, now, "conflict", "somebody changed it since")
         else:
-            planned.forced = planned.forced or bool(changed)
+            planned.step.forced = planned.step.forced or bool(changed)
             if changed:
                 planned.step.status = "conflict"
             planned.step.effects = [_simple_effect(item) for item in row.touched]
@@ -242,7 +241,7 @@ class _Drafting:
                 planned.step.status = "merge"
         if self._force and not planned.conflicts:
             changed = [item for item in planned.row.touched if now[item.resource] != item.after]
-            planned.forced = planned.forced or (bool(changed) and planned.step.status == "clean")
+            planned.step.forced = planned.step.forced or (bool(changed) and planned.step.status == "clean")
 
     def _remember(self, planned: PlannedStep) -> None:
         if not planned.runs:
@@ -349,7 +348,7 @@ def _plan(steps: Iterable[PlannedStep]) -> Plan:
             one.row.inverse_tool,
             hashlib.sha256((one.row.inverse_input or "").encode()).hexdigest(),
             one.step.status,
-            one.forced,
+            one.step.forced,
             sorted(one.expected.items()),
             [[effect.resource, effect.action, effect.version] for effect in one.step.effects],
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from takeback import faults
 from takeback.callers import Caller
 from takeback.context import Context
-from takeback.errors import ConflictError, TakebackError
+from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.happenings import UndoDone, UndoFailed
@@ -134,7 +134,7 @@ class Runner:
 
     async def _reverse(self, ctx: Context, run: Run, step: PlannedStep) -> None:
         faults.point("undo.step")
-        await self._invert(ctx, run.id, step.row, step.expected, ctx.origin, force=step.forced)
+        await self._invert(ctx, run.id, step.row, step.expected, ctx.origin, force=step.step.forced)
         run.ran.append(step)
         faults.point("undo.stepped")
 
@@ -174,7 +174,7 @@ class Runner:
 
     async def _give_up(self, ctx: Context, run: Run, error: TakebackError) -> bool:
         """Put back what ran and let the acts go, the failing one with the error; whether all is as before."""
-        left = await self._without_counter(ctx, run)
+        left = await self._without_counter(ctx, run, error)
         stuck = "an inverse that ran recorded no way back" if left else None
         try:
             await self.put_back(ctx, run.id, ctx.origin)
@@ -190,12 +190,14 @@ class Runner:
         faults.point("undo.gave_up")
         return stuck is None
 
-    async def _without_counter(self, ctx: Context, run: Run) -> set[str | None]:
+    async def _without_counter(self, ctx: Context, run: Run, error: TakebackError) -> set[str | None]:
         """The rows whose inverse ran, or may have, without recording what would put it back."""
         children = await self._store.read(lambda db: rows.children(db, run.id))
         countered = {row.subject for row in children if row.state in ("done", "abandoned")}
         left: set[str | None] = {step.row.id for step in run.ran if step.row.id not in countered}
-        if run.failing is not None and run.failing.row.id not in countered:
+        # An owner that refuses has changed nothing; of one that failed its resources tell.
+        refused = isinstance(error, ConflictError | RefusedError)
+        if run.failing is not None and not refused and run.failing.row.id not in countered:
             expected = run.failing.expected
             if await _look(ctx, expected) != expected:
                 left.add(run.failing.row.id)
