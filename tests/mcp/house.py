@@ -36,6 +36,10 @@ class Names(BaseModel):
     names: list[str]
 
 
+class Measure(BaseModel):
+    value: float | None
+
+
 class Done(BaseModel):
     name: str
     existed: bool
@@ -127,6 +131,22 @@ class NotesModule(Module):
             self.cancelled.set()
             raise
         return Names(names=["waited"])
+
+
+class OddModule(Module):
+    """Answers that are hard to say in JSON."""
+
+    manifest: ClassVar[Manifest] = Manifest(api=1, name="odd", summary="Odd answers for tests.")
+
+    @tool(effect="read", reach=("agents",))
+    async def number(self, ctx: Context, args: Nothing) -> Measure:
+        """Answer a number that JSON has not."""
+        return Measure(value=float("nan"))
+
+    @tool(effect="read", reach=("agents",))
+    async def text(self, ctx: Context, args: Nothing) -> Names:
+        """Answer a text that UTF-8 has not."""
+        return Names.model_construct(names=["secret\udcff"])
 
 
 class DeputyModule(Module):

@@ -6,9 +6,9 @@ from functools import partial
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp.types import ToolsCapability
+from mcp.types import TextContent, ToolsCapability
 
-from tests.mcp.house import LEGACY, NotesModule, house, request
+from tests.mcp.house import LEGACY, NotesModule, OddModule, house, request
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -237,3 +237,46 @@ async def test_a_handshake_client_that_hangs_up_leaves_no_traceback(door, caplog
         await notes.cancelled.wait()
     await anyio.wait_all_tasks_blocked()
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@both
+async def test_an_answer_that_json_has_not(home, mode, caplog):
+    async with house(home, OddModule) as door:
+        token = await door.token("juno")
+        async with door.client(token, mode) as client:
+            assert (await client.call_tool("odd.number", {})).structured_content == {"value": None}
+            result = await client.call_tool("odd.text", {})
+    assert result.is_error
+    assert isinstance(result.content[0], TextContent)
+    assert "odd.text was done" in result.content[0].text
+    assert result.meta
+    assert result.meta["takeback/error"]["code"] == "call.crashed"
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"\xff\xfe",
+        b'{"jsonrpc":"2.0","id":1}',
+        b'{"jsonrpc":"2.0","id":{},"method":"tools/list"}',
+        b'{"jsonrpc":"2.0","id":1,"method":7}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}',
+        b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"tools/list"}',
+    ],
+)
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "1999-01-01", "x" * 300])
+async def test_no_body_is_too_odd(door, body, version, caplog):
+    token = await door.token("juno")
+    response = await door.post(token, body, MCP_Protocol_Version=version, Mcp_Method="tools/list")
+    assert 400 <= response.status_code < 500
+    assert "Traceback" not in response.text
+    assert not [record for record in caplog.records if record.exc_info]
+    assert "result" in await door.call(token, "notes.list", {})

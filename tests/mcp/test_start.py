@@ -41,10 +41,26 @@ async def test_6_listening_everywhere_turns_no_check_off(home):
             assert answer.split()[1] == wanted
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "localhost"])
+async def test_the_address_it_shows_is_one_it_answers_to(home, host):
+    more = {"allow_remote": True, "hosts": ("box.example:1",)} if host == "0.0.0.0" else {}
+    async with house(home, host=host, **more) as door:
+        assert "0.0.0.0" not in door.url
+        assert "result" in await door.call(await door.token("juno"), "notes.list", {})
+
+
 async def test_it_listens_on_loopback_alone(door):
     assert door.url == f"http://127.0.0.1:{door.port}/mcp"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.2", door.port))
+
+
+def test_it_answers_to_its_own_address_and_no_other():
+    class Bound:
+        def getsockname(self):
+            return ("192.168.1.5", 7420)
+
+    settings = Settings(host="192.168.1.5", allow_remote=True, hosts=("Box.example:7420",))
+    names = {b"192.168.1.5:7420", b"box.example:7420", b"127.0.0.1:7420", b"localhost:7420", b"[::1]:7420"}
+    assert web.hosts_of(Bound(), settings) == names  # type: ignore[arg-type]
 
 
 async def test_a_port_in_use_is_said_and_harms_nobody(home):

@@ -75,7 +75,7 @@ class Handlers:
             return results.failure(name, error)
         finally:
             self.calls.leave()
-        return results.success(output)
+        return results.success(name, output)
 
     async def listen(
         self, ctx: _Request, params: SubscriptionsListenRequestParams

@@ -25,6 +25,8 @@ from takeback_doors.mcp.web import WebServer
 
 # Calls in flight at a stop have this many seconds to end; the supervisor gives the whole stop five.
 _DRAIN = 2.5
+# Handshake clients at a time; each holds a few tasks until it has been idle for half an hour.
+_SESSIONS = 1024
 
 
 class McpModule(Module):
@@ -92,7 +94,10 @@ class McpModule(Module):
         # The gate has looked at Host and Origin already; the SDK's own list matches by prefix.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         manager = StreamableHTTPSessionManager(
-            self._server, security_settings=security, max_request_body_size=self._settings.body_limit
+            self._server,
+            security_settings=security,
+            max_request_body_size=self._settings.body_limit,
+            max_sessions=_SESSIONS,
         )
         await stack.enter_async_context(manager.run())
         endpoint = Endpoint(manager, self._visitors)

@@ -14,6 +14,10 @@ from takeback import TakebackError
 from takeback_doors.mcp.gate import App
 from takeback_doors.mcp.models import Settings
 
+# Who listens everywhere is found here as well.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to, looked up
+# Clients drop idle connections after 5 s or so; a server that does it in the same moment breaks a request.
+_KEEP_ALIVE = 75
 # What uvicorn still waits for after the calls in flight have had their time.
 _GRACE = 1
 
@@ -37,9 +41,9 @@ def bind(settings: Settings) -> socket.socket:
 
 
 def hosts_of(sock: socket.socket, settings: Settings) -> frozenset[bytes]:
-    """The Host headers to answer to: loopback by its names with this port, and what the settings add."""
+    """The Host headers to answer to: this address, loopback by its names, and what the settings add."""
     port = sock.getsockname()[1]
-    names = {f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", *settings.hosts}
+    names = {f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", _address(sock), *settings.hosts}
     if port == 80:
         names |= {"127.0.0.1", "localhost", "[::1]"}
     return frozenset(name.lower().encode("latin-1") for name in names)
@@ -47,8 +51,13 @@ def hosts_of(sock: socket.socket, settings: Settings) -> frozenset[bytes]:
 
 def url_of(sock: socket.socket) -> str:
     """The address to give to a client on this machine."""
+    return f"http://{_address(sock)}"
+
+
+def _address(sock: socket.socket) -> str:
     host, port = sock.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    host = _LOOPBACK.get(host, host)
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class WebServer(uvicorn.Server):
@@ -69,6 +78,7 @@ class WebServer(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             date_header=False,
+            timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_GRACE,
         )
         super().__init__(config)
