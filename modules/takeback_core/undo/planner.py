@@ -154,6 +154,12 @@ class _Drafting:
                 "The module that owns what this act touched is not running",
                 "Switch it on (`takeback modules`) and try again.",
             )
+        if self._ctx.scope is not None and any(name not in found for name in names):
+            raise RefusedError(
+                "undo.scope_unknown",
+                "The module that owns what this act touched can't tell whether it is in this agent's scope",
+                "The person may take it back.",
+            )
         # An owner without a `versions` tool is taken at the log's word.
         return {
             item.resource: self._versions.get(item.resource, found.get(item.resource, item.after))

@@ -123,8 +123,6 @@ class Recorder:
         return row
 
     def _check(self, ctx: Context, args: RecordAct) -> None:
-        if ctx.dry_run:
-            raise UsageError("undo.rehearsed", "A rehearsal does nothing, so there is nothing to record")
         if (args.inverse_tool is None) == (args.final_reason is None):
             raise UsageError(
                 "undo.no_inverse",
