@@ -8,13 +8,14 @@ import os
 import shutil
 import stat
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from takeback.errors import TakebackError
 from takeback.home import Home
+from takeback.settings import load_settings
 
 _OLDEST = (3, 11)
 _LEAST_FREE = 256 * 1024 * 1024
@@ -39,7 +40,7 @@ def local_checks(home: Home, *, running: bool) -> Iterator[Check]:
     yield _python()
     for name in ("config", "data", "state", "runtime"):
         yield _folder(name, getattr(home, name))
-    yield _settings(home.settings)
+    yield _settings(home)
     yield _disk(_existing(home.data))
     yield _owner(home, running=running)
     yield _socket(home.socket, running=running)
@@ -69,14 +70,14 @@ def _folder(name: str, path: Path) -> Check:
     return Check(f"home.{name}", True, f"{path} is yours alone")
 
 
-def _settings(path: Path) -> Check:
+def _settings(home: Home) -> Check:
     try:
-        tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Check("settings", True, f"{path} is not there; everything has its default")
-    except (OSError, ValueError) as error:
-        return Check("settings", False, f"{path}: {error}", "Correct the file; it is TOML.")
-    return Check("settings", True, f"{path} can be read")
+        load_settings(home, os.environ)
+    except TakebackError as error:
+        return Check("settings", False, error.message, error.hint)
+    if not home.settings.exists():
+        return Check("settings", True, f"{home.settings} is not there; everything has its default")
+    return Check("settings", True, f"{home.settings} can be read")
 
 
 def _disk(path: Path) -> Check:
@@ -120,10 +121,12 @@ def _parsed(text: bytes) -> dict[str, Any]:
 def _socket(path: Path, *, running: bool) -> Check:
     if running:
         return Check("daemon", True, f"It answers on {path}")
+    if os.path.lexists(path) and not path.is_socket():
+        return Check("daemon", False, f"{path} is no socket", "Move away what is there.")
     return Check("daemon", True, "No daemon runs; a command that needs one starts it")
 
 
 def _existing(path: Path) -> Path:
-    while not path.exists():
+    while not os.path.exists(path):
         path = path.parent
     return path

@@ -23,15 +23,17 @@ _SLACK = timedelta(minutes=10)
 _HEX = re.compile(r"[0-9a-f-]+")
 
 
-def find_act(shell: Shell, given: str | None, *, last: bool, state: str = "done") -> str:
-    """The id of the act meant: whole, by a prefix of at least 8 characters, or the newest in a state.
+def find_act(shell: Shell, given: str | None, *, last: bool, undone: bool = False) -> str:
+    """The id of the act meant: whole, by a prefix of at least 8 characters, or the last one.
+
+    The last one is the newest act that can be undone, undos aside; with `undone` the newest undo.
 
     Raises UsageError `usage.id`, NotFoundError `act.unknown`.
     """
     if (given is None) != last:
         raise UsageError("usage.id", "Name one act: either its id or --last", "Ids are in `takeback log`.")
     if given is None:
-        return _newest(shell, state)
+        return _newest_undo(shell) if undone else _newest(shell)
     text = given.strip().lower()
     if not _HEX.fullmatch(text) or len(text) > _WHOLE:
         raise UsageError("usage.id", f"{given!r:.60} is no act's id", "Ids are in `takeback log`.")
@@ -43,11 +45,19 @@ def shortened(ids: Sequence[str]) -> dict[str, str]:
     return {each: _beginning(each, ids) for each in ids}
 
 
-def _newest(shell: Shell, state: str) -> str:
-    for act in _acts(shell, {"state": state}):
-        if act["undoable"] or state != "done":
+def _newest(shell: Shell) -> str:
+    for act in _acts(shell, {"state": "done"}):
+        if act["undoable"] and act["role"] == "act":
             return str(act["id"])
-    raise NotFoundError("act.unknown", f"No act is in state {state} and can be named by --last")
+    raise NotFoundError("act.unknown", "There is no act that could be undone", "Look at `takeback log`.")
+
+
+def _newest_undo(shell: Shell) -> str:
+    for act in _acts(shell, {"state": "done"}):
+        # A redo is an undo of an undo, and has set acts to done.
+        if act["role"] == "undo" and act["input"].get("sets") == "undone":
+            return str(act["id"])
+    raise NotFoundError("act.unknown", "Nothing was undone that could be redone", "Look at `takeback log`.")
 
 
 def _by_prefix(shell: Shell, text: str) -> str:

@@ -10,9 +10,9 @@ import click
 from takeback.errors import RefusedError
 
 
-def require_terminal(*, force: bool, dry_run: bool) -> None:
+def require_terminal(*, force: bool) -> None:
     """Raises RefusedError `force.no_terminal` where a question would come that nobody could answer."""
-    if force and not dry_run and not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if force and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise RefusedError(
             "force.no_terminal",
             "--force overwrites what others wrote since, so it asks first; there is no terminal to ask on",
@@ -25,7 +25,5 @@ def confirm_force(plan: dict[str, Any]) -> None:
     from takeback_doors.cli.plans import show_plan
 
     show_plan(plan, stderr=True)
-    count = len(plan["conflicts"])
-    things = f"{count} conflict{'' if count == 1 else 's'}" if count else "whatever changes in the meantime"
-    if not click.confirm(f"Overwrite in spite of {things}? What is there now is captured first", err=True):
+    if not click.confirm("Overwrite what others wrote since? It is captured first", err=True):
         raise RefusedError("force.declined", "You said no; nothing was changed")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from takeback.errors import NotFoundError
+from takeback.errors import TakebackError
 from takeback_doors.cli import output
 from takeback_doors.cli.client import Connection, not_running, try_connect
 from takeback_doors.cli.place import daemon_log, home
@@ -51,8 +51,8 @@ class Shell:
         """What a tool without arguments answers, or None when its module does not run."""
         try:
             return self.call(tool)
-        except NotFoundError as error:
-            if error.code != "tool.unknown":
+        except TakebackError as error:
+            if error.code not in ("tool.unknown", "module.off"):
                 raise
             return None
 

@@ -16,18 +16,20 @@ def parse_since(text: str) -> str:
 
     Raises UsageError `usage.time`.
     """
-    if ago := _AGO.fullmatch(text.strip().removesuffix("ago").strip()):
-        at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    else:
-        try:
-            at = datetime.fromisoformat(text.strip())
-        except ValueError:
-            raise UsageError(
-                "usage.time",
-                f"{text!r:.60} is no point in time",
-                "Write 2h, 30m or 7d for a while ago, or a date such as 2026-03-01 or 2026-03-01T14:30.",
-            ) from None
-    return stamp(at)
+    try:
+        return stamp(_meant(text.strip()))
+    except (ValueError, OverflowError):
+        raise UsageError(
+            "usage.time",
+            f"{text!r:.60} is no point in time",
+            "Write 2h, 30m or 7d for a while ago, or a date such as 2026-03-01 or 2026-03-01T14:30.",
+        ) from None
+
+
+def _meant(text: str) -> datetime:
+    if ago := _AGO.fullmatch(text.removesuffix("ago").strip()):
+        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    return datetime.fromisoformat(text)
 
 
 def stamp(at: datetime) -> str:
@@ -42,11 +44,11 @@ def short(text: str, now: datetime | None = None) -> str:
         return text[:12]
     past = ((now or datetime.now(UTC)) - at).total_seconds()
     if -5 < past < 60:
-        return "now" if past < 5 else f"{past:.0f} s ago"
+        return "now" if past < 5 else f"{int(past)} s ago"
     if 0 < past < 3600:
-        return f"{past / 60:.0f} min ago"
+        return f"{int(past / 60)} min ago"
     if 0 < past < 24 * 3600:
-        return f"{past / 3600:.0f} h ago"
+        return f"{int(past / 3600)} h ago"
     local = at.astimezone()
     return f"{local:%d %b %H:%M}" if 0 < past < 300 * 24 * 3600 else f"{local:%Y-%m-%d}"
 

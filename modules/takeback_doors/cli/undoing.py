@@ -23,18 +23,17 @@ def carry_out(
 
     `preview` is what only the preview takes, `how` what only the run does.
     """
+    asked = {**selection, **(preview or {}), "force": force}
     if dry_run:
-        plan = shell.call("undo.preview", {**selection, **(preview or {}), "force": force})["plan"]
+        plan = shell.call("undo.preview", asked, present=force)["plan"]
         shell.answer({"plan": plan}, lambda: _show(plan, None))
         return
-    present = False
     if force:
-        plan = shell.call("undo.preview", {**selection, **(preview or {}), "force": True})["plan"]
+        plan = shell.call("undo.preview", asked, present=True)["plan"]
         confirm_force(plan)
         digest = digest or plan["digest"]
-        present = True
     args = {**selection, **(how or {}), "digest": digest, "force": force}
-    outcome = shell.call(tool, args, present=present)
+    outcome = shell.call(tool, args, present=force)
     shell.answer(outcome, lambda: _show(outcome["plan"], outcome["results"]))
 
 

@@ -46,12 +46,17 @@ def _read(path: Path) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise UsageError("mcp.token_file", f"The token file {path} can't be read: {error.strerror}") from None
-    with open(handle, encoding="ascii", errors="replace") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise UsageError("mcp.token_file", f"{path} is no file")
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise RefusedError(
-                "mcp.token_open", f"Others can read or own the token file {path}", f"chmod 600 {path}"
-            )
-        return file.read(_LONGEST).strip()
+    try:
+        _require_own(path, os.fstat(handle))
+        return os.read(handle, _LONGEST).decode("ascii", "replace").strip()
+    finally:
+        os.close(handle)
+
+
+def _require_own(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError("mcp.token_file", f"{path} is no file")
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise RefusedError(
+            "mcp.token_open", f"Others can read or own the token file {path}", f"Run: chmod 600 {path}"
+        )

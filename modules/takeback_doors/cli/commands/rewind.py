@@ -32,12 +32,12 @@ def rewind(
     force: bool,
 ) -> None:
     """Take many acts back: all of them or none."""
-    require_terminal(force=force, dry_run=dry_run)
     selection = {"session": session, "turn": turn, "agent": agent}
     selection["since"] = parse_since(since) if since else None
     if not any(selection.values()):
         raise click.UsageError("Say what to rewind: --session, --turn, --since or --agent.")
     if force and skip_conflicts:
         raise click.UsageError("--force and --skip-conflicts exclude each other.")
+    require_terminal(force=force)
     how = {"skip_conflicts": skip_conflicts}
     carry_out(shell, "undo.rewind", selection, how=how, dry_run=dry_run, force=force, digest=digest)

@@ -31,6 +31,6 @@ def undo(
 
     ID is the act's id or its beginning, at least 8 characters.
     """
-    require_terminal(force=force, dry_run=dry_run)
+    require_terminal(force=force)
     selection = {"id": find_act(shell, act_id, last=last), "dependents": with_dependents}
     carry_out(shell, "undo.run", selection, dry_run=dry_run, force=force, digest=digest)
