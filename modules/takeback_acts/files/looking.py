@@ -67,7 +67,7 @@ def version(resource: str, scope: Scope | None, home: Home, overlay: Overlay) ->
     """
     path, whole = paths.parse(resource)
     roots.require(scope, path)
-    seen = overlay.over(path, _on_disk(path, home, whole=whole or overlay.holds_inside(path)))
+    seen = overlay.over(path, _on_disk(path, home, overlay, whole=whole or overlay.holds_inside(path)))
     return seen.state.content_version if whole else seen.state.version
 
 
@@ -76,7 +76,7 @@ def versions(resources: Sequence[str], scope: Scope | None, home: Home, overlay:
     return {resource: version(resource, scope, home, overlay) for resource in resources}
 
 
-def _on_disk(path: bytes, home: Home, *, whole: bool) -> Seen:
+def _on_disk(path: bytes, home: Home, overlay: Overlay, *, whole: bool) -> Seen:
     try:
         with failures.reported(path), beneath.spot(path, home) as spot:
             found = spot.look()
@@ -84,7 +84,7 @@ def _on_disk(path: bytes, home: Home, *, whole: bool) -> Seen:
                 return Seen(folder_state(found))
             return trees.observe(spot, Digester(), home)
     except TakebackError as error:
-        if error.code in ("files.absent", "files.not_folder"):
+        if overlay.hides(path, error):
             return NOTHING
         raise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
+from takeback.errors import TakebackError
 from takeback_acts.files import trees
 from takeback_acts.files.paths import beneath
 from takeback_acts.files.trees import NOTHING, Entry, Seen
@@ -35,6 +36,15 @@ class Overlay:
     def holds_inside(self, path: bytes) -> bool:
         """Whether the rehearsal has changed anything beneath a path."""
         return any(_inside(key, path) for key in self._paths)
+
+    def hides(self, path: bytes, error: TakebackError) -> bool:
+        """Whether a path that could not be reached for this reason counts as nothing on disk.
+
+        A link on the way does not matter where the rehearsal has put something else in its place.
+        """
+        if error.code in ("files.absent", "files.not_folder"):
+            return True
+        return error.code == "files.link" and any(beneath(path, key) for key in self._paths)
 
     def over(self, path: bytes, disk: Seen) -> Seen:
         """What would lie at a path of which the disk says this."""

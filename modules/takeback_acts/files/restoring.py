@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from anyio import to_thread
 
 from takeback.context import Context
-from takeback.errors import ConflictError, NotFoundError, UsageError
+from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
 from takeback_acts.files import beneath, failures, paths, roots
 from takeback_acts.files.acting import Actor, Plan
 from takeback_acts.files.judging import Case, Judge
@@ -86,7 +86,9 @@ class Restorer:
     ) -> Case:
         try:
             spot = stack.enter_context(beneath.spot(path, self._actor.home))
-        except NotFoundError:
+        except TakebackError as error:
+            if not overlay.hides(path, error):
+                raise
             # Its folder is gone, or would be there by now in a rehearsal; nothing lies in it on disk.
             spot, now = beneath.Spot(-1, os.path.basename(path), path), NOTHING
         else:
