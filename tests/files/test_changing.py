@@ -55,6 +55,24 @@ async def test_mode_and_owner_stay_and_the_bit_can_be_set(bench, root):
     assert stat.S_IMODE(script.stat().st_mode) == 0o640
 
 
+async def test_the_owner_and_attached_attributes_stay(bench, root):
+    (root / "a").write_text("old")
+    if os.geteuid() == 0:
+        os.chown(root / "a", 12345, 12346)
+    attributes = getattr(os, "setxattr", None) is not None
+    if attributes:
+        os.setxattr(root / "a", "user.note", b"mine")
+    owner = (root / "a").stat()
+    done = await bench.agent().call("files.write", path="a", content="new")
+    for _ in range(2):
+        found = (root / "a").stat()
+        assert (found.st_uid, found.st_gid) == (owner.st_uid, owner.st_gid)
+        if attributes:
+            assert os.getxattr(root / "a", "user.note") == b"mine"
+        await bench.undo(done.act)
+    assert (root / "a").read_text() == "old"
+
+
 async def test_writing_what_is_there_already_is_no_act(bench, root):
     (root / "a").write_text("same")
     done = await bench.agent().call("files.write", path="a", content="same")

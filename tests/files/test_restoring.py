@@ -161,6 +161,17 @@ async def test_lines_of_others_survive_an_undo(bench, root):
     )
 
 
+async def test_lines_of_others_survive_in_a_long_text_too(bench, root):
+    lines = [f"line {number} with some words to make it long\n" for number in range(8000)]
+    (root / "a").write_text("".join(lines))
+    agent = bench.agent()
+    done = await agent.call("files.edit", path="a", old=lines[10], new="agent\n")
+    (root / "a").write_text((root / "a").read_text().replace(lines[7000], "person\n"))
+    await bench.undo(done.act)
+    lines[7000] = "person\n"
+    assert (root / "a").read_text() == "".join(lines)
+
+
 async def test_two_edits_of_a_session_are_rewound_around_a_person_s_line(bench, root):
     lines = [f"line {number}\n" for number in range(30)]
     (root / "a").write_text("".join(lines))

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takeback.context import Scope
@@ -85,6 +85,19 @@ def _words(root):
 
 @settings(max_examples=60)
 @given(story=st.lists(ACTS, min_size=1, max_size=10))
+@example(
+    story=[
+        {"tool": "write", "path": "d/a", "content": "one\n"},
+        {"tool": "move", "path": "d", "to": "a", "overwrite": True},
+        {"tool": "write", "path": "d", "content": "two\n"},
+    ]
+)
+@example(
+    story=[
+        {"tool": "write", "path": "d/a", "content": "one\n"},
+        {"tool": "move", "path": "f", "to": "d", "overwrite": True},
+    ]
+)
 def test_taking_everything_back_gives_the_first_state_and_redo_the_last(story):
     from tests.files.conftest import _snapshot
 

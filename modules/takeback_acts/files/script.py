@@ -160,6 +160,16 @@ class Script:
                 named = temp == self._prepared and self._handle is not None
                 if not (named and staging.give_name(self._handle or 0, temp)):
                     staging.stage(temp, want, supply, home)
+        for step in self.steps:
+            self._carry(step)
+
+    def _carry(self, step: Step) -> None:
+        """A file that replaces another keeps what its owner has attached to that."""
+        wanted = next((want.state for temp, want in self.staged if temp == step.source), None)
+        if not step.swap or step.expect is None or wanted is None:
+            return
+        if step.expect.kind == wanted.kind == "file":
+            staging.carry_attributes(step.target, step.source, access=step.expect.mode == wanted.mode)
 
     def _rename(self, step: Step) -> None:
         """Takes one step; where names can't be swapped, the old one steps aside and the new one comes in."""

@@ -93,6 +93,30 @@ def give_name(handle: int, temp: Spot) -> bool:
     return True
 
 
+def carry_attributes(old: Spot, new: Spot, *, access: bool) -> None:
+    """Gives a file the extended attributes of the one that it replaces; access lists only with `access`."""
+    if sys.platform != "linux":
+        return
+    source = beneath.open_file(old.folder, old.name, old.path)
+    try:
+        names = os.listxattr(source)
+        if names:
+            target = beneath.open_file(new.folder, new.name, new.path)
+            try:
+                for name in names:
+                    if access or not name.startswith("system."):
+                        # Some attributes are for privileged processes only.
+                        with contextlib.suppress(OSError):
+                            os.setxattr(target, name, os.getxattr(source, name))
+            finally:
+                os.close(target)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+    finally:
+        os.close(source)
+
+
 def _fill(handle: int, state: State, supply: Supply) -> None:
     supply.write(state.sha256, handle)
     _dress(handle, state)
