@@ -42,6 +42,7 @@ class Batch(_In):
     key: str = "batch"
     value: str = "ran"
     then: str | None = None  # a value put into `key` by a further call, after the act of its own
+    undoes: str | None = None  # an act taken back within the call
 
 
 class Nest(_In):
@@ -121,6 +122,8 @@ class Notes(Module):
     @tool(effect="write", reach=("person", "agents", "modules"))
     async def batch(self, ctx: Context, args: Batch) -> Acted:
         """Put several notes by calls of their own."""
+        if args.undoes is not None:
+            await ctx.call("undo.run", id=args.undoes)
         if args.own == "never":
             await self._put_all(ctx, args.items)
             return Acted(act=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio
+
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
@@ -14,18 +16,31 @@ class Actors:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._assistants: frozenset[str] | None = None
+        self._changes = 0
+        self._looking = anyio.Lock()
 
     def forget(self) -> None:
         """Look again next time: the agents have changed."""
         self._assistants = None
+        self._changes += 1
 
     async def kind(self, caller: Caller) -> str:
         """The actor kind of a label; without the agents module every agent is `agent`."""
         if caller.kind != "agent":
             return caller.kind
-        if self._assistants is None:
-            self._assistants = await self._look_up()
-        return "assistant" if caller.name in self._assistants else "agent"
+        known = self._assistants
+        if known is None:
+            known = await self._learn()
+        return "assistant" if caller.name in known else "agent"
+
+    async def _learn(self) -> frozenset[str]:
+        async with self._looking:
+            while self._assistants is None:
+                changes = self._changes
+                found = await self._look_up()
+                if changes == self._changes:  # else the answer may be from before the change
+                    self._assistants = found
+            return self._assistants
 
     async def _look_up(self) -> frozenset[str]:
         try:

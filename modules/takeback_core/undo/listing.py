@@ -35,7 +35,8 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
             " SELECT act FROM undo_touched WHERE resource >= ? AND resource < ?)"
         )
         parameters += [args.resource, low, high]
-    else:
+    if args.resource is None and args.state is None:
+        # Who looks for a state or a resource must find what was recorded inside another's call as well.
         conditions.append("a.parent IS NULL")
     found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
     shown = found[: args.limit]

@@ -46,6 +46,8 @@ MIGRATIONS = (
     CREATE INDEX undo_acted_path ON undo_acted (path);
     CREATE INDEX undo_acted_open ON undo_acted (state, seq) WHERE state <> 'done';
     CREATE INDEX undo_acted_undone_in ON undo_acted (undone_in) WHERE undone_in IS NOT NULL;
+    CREATE INDEX undo_acted_redone_in ON undo_acted (redone_in) WHERE redone_in IS NOT NULL;
+    CREATE INDEX undo_acted_at ON undo_acted (at);
     CREATE UNIQUE INDEX undo_acted_run_key ON undo_acted (actor, run_key) WHERE run_key IS NOT NULL;
     CREATE TABLE undo_touched (
         act INTEGER NOT NULL REFERENCES undo_acted (seq) ON DELETE CASCADE,
