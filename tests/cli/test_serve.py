@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
+from contextlib import closing
 
 import pytest
 
@@ -131,6 +133,34 @@ def test_a_corrupt_database_is_said(cli: Cli):
     assert (ran.code, ran.json["error"]["code"]) == (1, "store.corrupt")
     assert ran.json["error"]["hint"]
     assert "Traceback" not in ran.err
+
+
+def test_a_database_of_a_later_version_is_said(cli: Cli):
+    cli.json("agents", "list")
+    cli.stop()
+    with closing(sqlite3.connect(cli.home.database)) as database, database:
+        later = "INSERT INTO kernel_migration SELECT module, 99, at, digest FROM kernel_migration"
+        database.execute(f"{later} WHERE module = 'kernel'")
+    ran = cli.run("agents", "list", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "store.future")
+
+
+@pytest.mark.parametrize("taken", ["state/daemon.log", "runtime/start.lock", "state/lock"])
+def test_a_file_of_the_home_that_cant_be_opened_is_said(cli: Cli, taken: str):
+    cli.home.create()
+    (cli.root / "home" / taken).mkdir()
+    ran = cli.run("agents", "list", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "home.unusable")
+    assert taken in ran.json["error"]["message"]
+
+
+def test_a_large_log_is_put_aside(cli: Cli):
+    cli.home.create()
+    log = cli.home.state / "daemon.log"
+    log.write_text("x" * (4 * 1024 * 1024 + 1))
+    cli.json("agents", "list")
+    assert (cli.home.state / "daemon.log.1").stat().st_size > 4 * 1024 * 1024
+    assert log.stat().st_size < 1024 * 1024
 
 
 def test_a_socket_path_that_is_taken_is_said(cli: Cli):

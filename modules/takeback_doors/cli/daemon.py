@@ -13,7 +13,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from takeback.errors import TakebackError
-from takeback.home import Home
+from takeback.home import Home, unusable
 from takeback.kernel import Kernel
 from takeback.settings import load_settings
 from takeback_doors.cli.client import try_connect
@@ -48,7 +48,11 @@ def run(home: Home, ready: Callable[[bool, str], None]) -> None:
 @contextmanager
 def _one_at_a_time(home: Home) -> Iterator[Callable[[], None]]:
     """Hold a lock while starting: whoever comes second waits, and finds the first one's doors open."""
-    handle = os.open(home.runtime / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = home.runtime / "start.lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise unusable(path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield lambda: fcntl.flock(handle, fcntl.LOCK_UN)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from takeback.errors import TakebackError
-from takeback.home import Home
+from takeback.home import Home, unusable
 from takeback_doors.cli.client import Connection, try_connect
 from takeback_doors.cli.wire import decode_answer
 
@@ -26,13 +26,14 @@ def start(home: Home, log: Path, seconds: float = _DEADLINE) -> Connection:
     `daemon.died` when it could not even say that, and `daemon.slow`.
     """
     home.create()
-    _rotate(log)
+    output = _open_log(log)
     reading, writing = os.pipe()
     try:
         os.set_inheritable(writing, True)
-        child = _spawn(writing, log)
+        child = _spawn(writing, output)
     finally:
         os.close(writing)
+        os.close(output)
     try:
         _wait(reading, child, log, time.monotonic() + seconds)
     finally:
@@ -40,13 +41,12 @@ def start(home: Home, log: Path, seconds: float = _DEADLINE) -> Connection:
     return try_connect(home.socket) or _died(log)
 
 
-def _spawn(ready: int, log: Path) -> int:
+def _spawn(ready: int, output: int) -> int:
     serve = ["-P", "-m", "takeback_doors.cli", "serve", "--background", "--ready-fd", str(ready)]
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     streams = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, output, 2),
     ]
     environ = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return os.posix_spawn(sys.executable, [sys.executable, *serve], environ, file_actions=streams)
@@ -78,6 +78,10 @@ def _died(log: Path) -> Connection:
     )
 
 
-def _rotate(log: Path) -> None:
-    if log.exists() and log.stat().st_size > _LARGEST_LOG:
-        log.replace(log.with_suffix(".log.1"))
+def _open_log(log: Path) -> int:
+    try:
+        if log.is_file() and log.stat().st_size > _LARGEST_LOG:
+            log.replace(log.with_suffix(".log.1"))
+        return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise unusable(log, error) from None
