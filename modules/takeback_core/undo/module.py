@@ -24,7 +24,7 @@ from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.runner import Runner
 from takeback_core.undo.running import Running
 from takeback_core.undo.selection import Chosen
-from takeback_core.undo.settling import Settler
+from takeback_core.undo.settling import Settler, settle_by_word
 from takeback_core.undo.taps import Taps
 
 _DAY = 86_400
@@ -188,18 +188,9 @@ class UndoModule(Module):
     @tool(effect="write", reach=("person",), person_only=True, idempotent=True)
     async def settle(self, ctx: Context, args: models.Settle) -> models.ActState:
         """Say whether an act happened whose outcome a crash hid."""
-        state = "done" if args.happened else "abandoned"
-
-        def settle(tx: rows.Database) -> models.ActState:
-            row = selection.own(tx, ctx, args.id)
-            if row.state != "unknown":
-                raise ConflictError(
-                    "undo.settled", f"Act {row.id} is {row.state}, so there is nothing to settle"
-                )
-            rows.update(tx, row.id, state=state, reason="settled by the person")
-            return models.ActState(id=row.id, state=state)  # type: ignore[arg-type]
-
-        return await self._store.transaction(settle)
+        return await self._store.transaction(
+            lambda tx: settle_by_word(tx, selection.own(tx, ctx, args.id), args.happened)
+        )
 
     @tool(effect="write", reach=("person",), idempotent=True)
     async def gc(self, ctx: Context, args: models.Nothing) -> models.Collected:

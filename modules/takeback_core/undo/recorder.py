@@ -15,7 +15,7 @@ from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import Actors, unknown_act
 from takeback_core.undo.happenings import UndoRecorded
 from takeback_core.undo.inverse import InverseCheck
-from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded
+from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded, Touched
 from takeback_core.undo.running import Running
 
 
@@ -60,7 +60,7 @@ class Recorder:
             if args.summary is not None:
                 rows.update(tx, row.id, summary=args.summary)
             if args.touched is not None:
-                _require_own(row.recorded_by, [item.resource for item in args.touched])
+                _require_own(row.recorded_by, args.touched)
                 rows.replace_touched(tx, row.seq, args.touched)
             if args.blobs is not None:
                 rows.replace_blobs(tx, row.seq, args.blobs)
@@ -131,10 +131,7 @@ class Recorder:
             )
         if args.inverse_tool is not None:
             self._inverses.check(args.inverse_tool, args.inverse_input)
-        names = [item.resource for item in args.touched]
-        _require_own(ctx.caller, names)
-        if len(set(names)) != len(names):
-            raise UsageError("undo.twice_touched", "A resource is named twice among those touched")
+        _require_own(ctx.caller, args.touched)
 
     def _tell(self, tx: Transaction, row: dict[str, Any]) -> None:
         if row["role"] == "act":
@@ -147,7 +144,8 @@ def inverse_input(row: rows.Row) -> dict[str, Any]:
     return found
 
 
-def _require_own(recorder: str, names: list[str]) -> None:
+def _require_own(recorder: str, touched: list[Touched]) -> None:
+    names = [item.resource for item in touched]
     for name in names:
         if f"module:{resources.owner(name)}" != recorder:
             raise RefusedError(
@@ -155,3 +153,5 @@ def _require_own(recorder: str, names: list[str]) -> None:
                 f"{recorder} may not record {name:.200}, which another module owns",
                 "Let the owner record what was done to its resources.",
             )
+    if len(set(names)) != len(names):
+        raise UsageError("undo.twice_touched", "A resource is named twice among those touched")

@@ -268,8 +268,7 @@ def release(
     for subject in record.subjects:
         hidden = any(need in stands for need in subject.needs)
         changes: dict[str, Any] = {"state": "unknown" if hidden else subject.was, **_FREE}
-        if record.sets == "undone":
-            changes["undone_in"] = None
+        changes["undone_in" if record.sets == "undone" else "redone_in"] = run_id if hidden else None
         if subject.id == failed:
             changes["error"] = text
             if changes["state"] == "done":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from takeback import faults
 from takeback.context import Context
-from takeback.errors import TakebackError
+from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.looking import verdict, versions
+from takeback_core.undo.models import ActState, State
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row, RunRecord
 from takeback_core.undo.runner import Runner, finish, release
@@ -99,6 +100,36 @@ class Settler:
 
 
 def _hide(tx: Transaction, run_id: str, record: RunRecord) -> None:
-    for subject in record.subjects:
-        rows.update(tx, subject.id, state="unknown", lease_owner=None, lease_until=None)
-    rows.update(tx, run_id, state="unknown", reason="a crash hid its outcome")
+    every = {need for subject in record.subjects for need in subject.needs}
+    release(tx, run_id, record, None, None, stands=every, reason="a crash hid its outcome")
+
+
+def settle_by_word(tx: Transaction, row: Row, happened: bool) -> ActState:
+    """The person's word on an act that is `unknown`, and with the last such act on the undo that hid it.
+
+    Raises ConflictError `undo.settled` for other acts, RefusedError `undo.not_an_act` for an undo.
+    """
+    if row.role != "act":
+        raise RefusedError(
+            "undo.not_an_act", f"{row.id} is an undo, and settled with its acts", "Settle each of its acts."
+        )
+    if row.state != "unknown":
+        raise ConflictError("undo.settled", f"Act {row.id} is {row.state}, so there is nothing to settle")
+    reason = row.reason if row.inverse_tool is None else "settled by the person"
+    state: State = "abandoned"
+    if happened:
+        state = "final" if row.inverse_tool is None else "done"
+    rows.update(tx, row.id, state=state, reason=reason, undone_in=None, redone_in=None)
+    for run in (row.undone_in, row.redone_in):
+        if run is not None:
+            _settle_hidden(tx, run)
+    return ActState(id=row.id, state=state)
+
+
+def _settle_hidden(tx: Transaction, run_id: str) -> None:
+    run = rows.one(tx, run_id)
+    if run is None or run.state != "unknown":
+        return
+    held = [rows.one(tx, subject.id) for subject in rows.run_record(run).subjects]
+    if not any(row is not None and row.state == "unknown" for row in held):
+        rows.update(tx, run_id, state="abandoned", reason="settled by the person")
