@@ -308,6 +308,27 @@ async def test_a_rehearsal_refuses_what_the_act_would_refuse(bench, root):
         assert await _code(agent.call(tool, args, rehearsal_={})) == code
 
 
+async def test_writing_onto_a_folder_or_a_link_is_refused_and_reads_nothing(bench, root, tmp_path):
+    (root / "d").mkdir()
+    (root / "d" / "large").write_bytes(os.urandom(100_000))
+    (root / "way").symlink_to("d/large")
+    agent = bench.agent()
+    assert await _code(agent.call("files.write", path="d", content="x")) == "files.is_folder"
+    assert await _code(agent.call("files.edit", path="d", old="x", new="y")) == "files.is_folder"
+    assert await _code(agent.call("files.edit", path="way", old="x", new="y")) == "files.link"
+    assert [name for _, _, names in os.walk(tmp_path / "home" / "data" / "blobs") for name in names] == []
+
+
+async def test_folders_made_at_once_share_their_parents(bench, root):
+    agent = bench.agent()
+    async with anyio.create_task_group() as tasks:
+        for number in range(8):
+            tasks.start_soon(agent.call, "files.make_dir", {"path": f"a/b/c{number}", "parents": True})
+    assert len(os.listdir(root / "a" / "b")) == 8
+    await bench.person().call("undo.rewind", session="s1")
+    assert os.listdir(root) == []
+
+
 async def test_acts_on_one_file_at_once_leave_log_and_disk_in_one_order(bench, root):
     agent = bench.agent()
     async with anyio.create_task_group() as tasks:

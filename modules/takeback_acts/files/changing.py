@@ -45,7 +45,7 @@ class Changer:
 
         async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
             spot = self._enter(stack, path)
-            now = await self._now(ctx, spot, intake)
+            now = await self._file_now(ctx, spot, intake)
             return self._content(ctx, "files.write", spot, now, data, intake, args.executable)
 
         return await self._do(ctx, [path], prepare)
@@ -56,7 +56,7 @@ class Changer:
 
         async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
             spot = self._enter(stack, path)
-            now = await self._now(ctx, spot, intake)
+            now = await self._file_now(ctx, spot, intake)
             old = intake.small.get(now.state.sha256)
             if old is None:
                 old = await to_thread.run_sync(self._bytes, spot, now)
@@ -118,8 +118,18 @@ class Changer:
     async def make_dir(self, ctx: Context, args: MakeDir) -> Done:
         """Makes a folder."""
         path = _target(ctx, args.path)
-        top = await to_thread.run_sync(self._topmost_missing, path, args.parents)
+        while True:
+            top = await to_thread.run_sync(self._topmost_missing, path, args.parents)
+            try:
+                done = await self._make(ctx, path, top)
+            except ConflictError as error:
+                # Somebody made the first missing folder meanwhile; what is missing now lies deeper.
+                if top == path or error.code != "files.exists":
+                    raise
+            else:
+                return done.model_copy(update={"path": paths.shown(path), "resource": paths.resource(path)})
 
+    async def _make(self, ctx: Context, path: bytes, top: bytes) -> Done:
         async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
             spot = self._enter(stack, top)
             if spot.look() is not None:
@@ -128,12 +138,12 @@ class Changer:
                 )
             want = self._nested(path[len(top) :], intake)
             summary = f"Made the folder {paths.shown(path):.800}"
-            return Plan(
+            plan = Plan(
                 "files.make_dir", _input(path), summary, [Item(spot, NOTHING, want)], _root(ctx, path)
-            ), "create"
+            )
+            return plan, "create"
 
-        done = await self._do(ctx, [top], prepare)
-        return done.model_copy(update={"path": paths.shown(path), "resource": paths.resource(path)})
+        return await self._do(ctx, [top], prepare)
 
     async def _do(self, ctx: Context, targets: Sequence[bytes], prepare: _Prepare, at: int = 0) -> Done:
         async with self._locks.hold(targets):
@@ -160,6 +170,15 @@ class Changer:
         seen = await self._actor.observe(spot, reader)
         return _unkept(seen) if ctx.dry_run else seen
 
+    async def _file_now(self, ctx: Context, spot: Spot, intake: Intake) -> Seen:
+        """Like `_now`, where only a file will do; nothing else is even read."""
+        found = spot.look()
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            raise failures.is_folder(spot.path)
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            raise failures.linked(spot.path)
+        return await self._now(ctx, spot, intake)
+
     def _content(
         self,
         ctx: Context,
@@ -170,8 +189,6 @@ class Changer:
         intake: Intake,
         executable: bool | None,
     ) -> tuple[Plan, str]:
-        if now.state.kind not in ("absent", "file"):
-            raise failures.is_folder(spot.path) if now.state.kind == "dir" else failures.linked(spot.path)
         sha256 = digest(data)
         if not ctx.dry_run and is_text(data, self._settings.merge_most):
             intake.data(data)  # the base of a later merge
