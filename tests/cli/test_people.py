@@ -83,6 +83,14 @@ def test_colours_are_for_terminals_that_want_them(served: Cli, tmp_path: Path):
     assert "done" in plain.raw
 
 
+def test_an_encoding_that_lacks_a_letter_is_no_trouble(served: Cli, tmp_path: Path):
+    given = json.dumps({"path": str(tmp_path / "漢.txt"), "content": "x"})
+    served.json("tools", "call", "files.write", given)
+    ran = served.run("show", "--last", env={"PYTHONIOENCODING": "ascii"})
+    assert ran.code == 0, ran
+    assert "\\u6f22" in ran.out
+
+
 def test_a_reader_that_leaves_early_is_no_trouble(served: Cli, tmp_path: Path):
     hostile_act(served, tmp_path)
     with subprocess.Popen(

@@ -111,7 +111,7 @@ def try_connect(path: Path) -> Connection | None:
         link.close()
         raise TakebackError(
             "daemon.unreachable",
-            f"The daemon's socket {path} can't be used: {error.strerror}",
+            f"The daemon's socket {path} can't be used: {error.strerror or error}",
             "Run `takeback doctor`.",
         ) from None
     if peer_uid(link) != os.geteuid():

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NoReturn
 
 import click
@@ -99,6 +100,9 @@ def main() -> NoReturn:
     # A client lives for milliseconds, of which collecting garbage and taking the interpreter apart
     # would be a fifth. The daemon wants both.
     gc.disable()
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A name that the terminal's encoding lacks must not end a command half-way.
+        sys.stdout.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["serve"]:
         sys.exit(code)
