@@ -180,11 +180,11 @@ class House:
         added = await self.person.call("agents.add", {"name": name, **more})
         return str(added.token)
 
-    async def refusing(self) -> None:
-        """Return once the door takes no connections."""
-        with anyio.fail_after(5), contextlib.suppress(OSError):
-            while True:
-                await (await anyio.connect_tcp("127.0.0.1", self.port)).aclose()
+    async def closing(self) -> None:
+        """Return once the door's stop has begun."""
+        with anyio.fail_after(5):
+            while self.kernel.tools.get("mcp.status") is not None:
+                await anyio.wait_all_tasks_blocked()
 
     async def call_and_be_cut(self, token: str, tool: str) -> None:
         """Make a call whose answer never comes."""

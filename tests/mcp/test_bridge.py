@@ -235,7 +235,7 @@ async def test_a_stop_lets_a_call_over_the_bridge_end(door):
         await NotesModule.latest.started.wait()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(door.switch_off, "mcp")
-            await door.refusing()
+            await door.closing()
             with anyio.move_on_after(0.5) as patience:
                 await NotesModule.latest.cancelled.wait()
             assert patience.cancelled_caught

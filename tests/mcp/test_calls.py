@@ -190,7 +190,7 @@ async def test_a_stop_lets_a_call_in_flight_end(home):
             with anyio.fail_after(5):
                 await NotesModule.latest.started.wait()
             tasks.start_soon(door.switch_off, "mcp")
-            await door.refusing()
+            await door.closing()
             await anyio.wait_all_tasks_blocked()
             NotesModule.latest.go.set()
     assert answers[0]["result"]["structuredContent"] == {"names": ["waited"]}
