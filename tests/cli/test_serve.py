@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -181,6 +182,7 @@ def test_a_home_that_is_too_deep_for_a_socket_works(cli: Cli):
     assert found["running"] is True
     assert len(found["socket"]) <= 100
     assert cli.run("stop", env=env).code == 0
+    shutil.rmtree(os.path.dirname(found["socket"]))
 
 
 def test_no_daemon_is_there_to_connect_to(cli: Cli):
