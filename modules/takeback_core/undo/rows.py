@@ -270,7 +270,10 @@ def standing_counters(db: Database, run_id: str) -> list[Row]:
     """What an undo's inverses recorded and nobody has put back, newest first."""
     counters = [row for row in children(db, run_id) if row.role == "counter"]
     inner = {row.id for row in counters}
-    return [row for row in counters if row.state == "done" and row.subject not in inner]
+    # A crash may have come between putting a counter back and marking it so.
+    back = {row.subject for row in counters if row.state == "done"}
+    standing = [row for row in counters if row.state == "done" and row.id not in back]
+    return [row for row in standing if row.subject not in inner]
 
 
 class RunSubject(BaseModel):
