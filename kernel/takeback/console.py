@@ -222,7 +222,7 @@ class ConsoleModule(Module):
     @tool(effect="read", reach=("person",))
     async def doctor(self, ctx: Context, args: Nothing) -> Checked:
         """Look at the health of the store and of every module."""
-        found = [await self._store_check()]
+        found = [await self._store_check(), self._problems_check()]
         for life in self._kernel.supervisor.lives.values():
             found.append(_life_check(life))
             found += await _own_checks(life)
@@ -232,6 +232,10 @@ class ConsoleModule(Module):
         wrong = await self.host.store.check()
         hint = "Stop the daemon and copy the data folder before anything else." if wrong else ""
         return Check("database", not wrong, "; ".join(wrong[:3]) or "sound", hint)
+
+    def _problems_check(self) -> Check:
+        told = "; ".join(f"{one.name}: {one.reason}" for one in self._kernel.problems)
+        return Check("modules and settings", not told, told or "nothing left out")
 
     def _shown(self, life: Life) -> ModuleShown:
         source = life.source

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -35,6 +36,8 @@ from takeback.supervisor import Supervisor
 
 _log = logging.getLogger("takeback.kernel")
 _CONSOLE = "kernel"
+_DAY = 86_400
+_EVENTS_KEPT = 10_000  # so that a surface that was away for long can still resume
 
 
 class ReachRule(BaseModel):
@@ -54,6 +57,7 @@ class KernelSettings(BaseModel):
     rules: list[ReachRule] = []
     start_seconds: float = Field(default=10.0, gt=0)
     stop_seconds: float = Field(default=5.0, gt=0)
+    events_days: float = Field(default=30.0, gt=0)
 
 
 class Kernel:
@@ -156,10 +160,12 @@ class Kernel:
             tasks, self._make, self._sources(), patience=patience, on_change=self._changed
         )
         self._use_rules()
+        self.router.why_off = self._why_off
         stack.push_async_callback(self.supervisor.stop)
         await self.supervisor.start()
         await self._tell_neighbours()
         tasks.start_soon(self._keep_telling)
+        tasks.start_soon(self._forget_daily)
 
     async def _open_tasks(self, stack: AsyncExitStack) -> TaskGroup:
         """A task group in a task of its own, so that the program's own exceptions leave as they are."""
@@ -186,8 +192,8 @@ class Kernel:
             found = discovery.find(self.own.enabled, self.own.disabled)
         else:
             found = discovery.settle(_source(one) for one in self._given)
-        self.problems = found.problems
-        for problem in found.problems:
+        self.problems = (*found.problems, *self._stray_sections(found.sources))
+        for problem in self.problems:
             _log.warning("Module %s is left out: %s", problem.name, problem.reason)
         sources = [Source.of(ConsoleModule), *found.sources]
         said = {source.name: self.trust.enabled(source.name, source.distribution) for source in sources}
@@ -195,6 +201,12 @@ class Kernel:
             source if (word := said[source.name]) is None else replace(source, enabled=word)
             for source in sources
         ]
+
+    def _stray_sections(self, sources: Iterable[Source]) -> list[discovery.Problem]:
+        """Sections of the settings that belong to no module, so that a misspelt one is noticed."""
+        known = {_CONSOLE, *(source.name for source in sources)}
+        reason = "The settings have a section of this name, but there is no such module"
+        return [discovery.Problem(name, "", reason) for name in sorted(set(self._settings or ()) - known)]
 
     async def _make(self, source: Source) -> Module:
         made = source.load()
@@ -223,6 +235,16 @@ class Kernel:
         self.router.withdraw(source.name)
         self.router.offer(module, module.tools, self.supervisor.gate(source.name))
         return module
+
+    def _why_off(self, name: str) -> str | None:
+        life = self.supervisor.lives.get(name)
+        return None if life is None or life.state == "running" else life.shown
+
+    async def _forget_daily(self) -> None:
+        while True:
+            before = datetime.now(UTC) - timedelta(days=self.own.events_days)
+            await self.events.prune(before, _EVENTS_KEPT)
+            await anyio.sleep(_DAY)
 
     def _use_rules(self) -> None:
         sources = [life.source for life in self.supervisor.lives.values()]

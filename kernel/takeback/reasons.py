@@ -12,7 +12,7 @@ def describe(exc: BaseException) -> str:
     if isinstance(exc, BaseExceptionGroup):
         text = "; ".join(dict.fromkeys(describe(inner) for inner in exc.exceptions))
     elif isinstance(exc, TakebackError):
-        text = exc.message
+        text = f"{exc.message.rstrip('.')}. {exc.hint}" if exc.hint else exc.message
     else:
         text = f"{type(exc).__name__}: {_message(exc)}".removesuffix(": ")
     text = " ".join(text.split())

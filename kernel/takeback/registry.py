@@ -41,6 +41,8 @@ class Registry:
         self._rules = rules or Rules()
         self._entries: dict[str, Entry] = {}
         self._watchers: list[Callable[[], object]] = []
+        # Why a module that exists doesn't run, or None; the kernel knows.
+        self.why_off: Callable[[str], str | None] = lambda module: None
 
     @property
     def rules(self) -> Rules:

@@ -97,9 +97,7 @@ class Router(Registry):
         number = f"{self._boot}{next(self._numbers):x}"
         entry = self._entries.get(name)
         if entry is None:
-            self._refuse(
-                parent, number, chain, name, decide(Caller.parse(parent.holder), (), None, self._rules)
-            )
+            self._refuse(parent, number, chain, name, self._missing(parent, name))
         decision = entry.verdicts.get(chain) or self._judge(entry, chain)
         if not decision.allowed:
             self._refuse(parent, number, chain, name, decision)
@@ -190,12 +188,7 @@ class Router(Registry):
         """What the decision can't know: the module's state, the person's presence, a rehearsal."""
         spec = entry.spec
         if not entry.gate.open:
-            raise TakebackError(
-                "module.off",
-                f"Module {spec.module} is not running, so {spec.name} can't be called",
-                "`takeback modules` says why and switches it on.",
-                retryable=True,
-            )
+            raise _off(spec.name, self.why_off(spec.module) or "")
         if spec.presence and not (parent.present and len(chain) == 1):
             raise RefusedError(
                 "call.presence",
@@ -208,6 +201,18 @@ class Router(Registry):
                 f"{spec.name} can't be rehearsed, so nothing was done",
                 "Call it without the dry run, or look at the log afterwards.",
             )
+
+    def _missing(self, parent: Context, name: str) -> Decision:
+        """The decision on a tool that isn't there; the person and our own modules hear whose it would be.
+
+        Raises `module.off`. To everybody else it is unknown, like one that is out of reach.
+        """
+        caller = Caller.parse(parent.holder)
+        inside = caller.kind == "module" and caller.name in self._rules.builtin
+        why = self.why_off(name.partition(".")[0]) if inside or caller.kind == "person" else None
+        if why is not None:
+            raise _off(name, why)
+        return decide(caller, (), None, self._rules)
 
     def _refuse(
         self, parent: Context, number: str, chain: tuple[str, ...], name: str, decision: Decision
@@ -254,6 +259,16 @@ class Router(Registry):
             "This is a fault in the module; the daemon's log has the place where it happened.",
             data={"call": number},
         )
+
+
+def _off(name: str, why: str) -> TakebackError:
+    because = f": {why}" if why else ""
+    return TakebackError(
+        "module.off",
+        f"Module {name.partition('.')[0]} is not running, so {name:.200} can't be called{because}",
+        "`takeback modules list` shows every module, `takeback modules enable NAME` switches one on.",
+        retryable=True,
+    )
 
 
 def _invalid(spec: ToolSpec, error: ValidationError) -> UsageError:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from takeback import Context, Host, Kernel, Manifest, Module, TakebackError, tool
+from takeback import Context, Event, Host, Kernel, Manifest, Module, TakebackError, tool
 from takeback.module import call_within
 from takeback.patience import Patience
 from takeback.sources import Source
@@ -26,6 +27,10 @@ QUICK = Patience(start=0.3, drain=5, stop=0.3, cancel=0.3, restarts=0)
 
 def named(name: str, **more: object) -> Manifest:
     return Manifest(1, name, f"The module {name}.", **more)  # type: ignore[arg-type]
+
+
+class Happened(Event):
+    kind: ClassVar[str] = "test.happened"
 
 
 class BadStartModule(Module):
@@ -304,6 +309,45 @@ async def test_the_persons_rules_come_from_the_settings(tmp_path: Path) -> None:
         async with Kernel(tmp_path / "home", settings={"kernel": {"rulez": []}}, modules=[]):
             pass
     assert wrong.value.code == "settings.invalid"
+
+
+async def test_a_module_that_never_ran_is_off_to_the_person_and_unknown_to_agents(tmp_path: Path) -> None:
+    modules = [EchoModule, BadStartModule, WrongSettingsModule]
+    async with Kernel(tmp_path / "home", settings={}, modules=modules, patience=QUICK) as kernel:
+        with pytest.raises(TakebackError) as off:
+            await kernel.enter(PERSON).call("wrongtool.look")
+        assert off.value.code == "module.off"
+        assert "reach must be some of" in off.value.message
+        with pytest.raises(TakebackError) as unknown:
+            await kernel.enter("mcp:agent:juno").call("wrongtool.look")
+        assert unknown.value.code == "tool.unknown"
+
+
+async def test_a_misspelt_section_of_the_settings_is_noticed(tmp_path: Path) -> None:
+    async with Kernel(tmp_path / "home", settings={"ecko": {"a": 1}}, modules=[EchoModule]) as kernel:
+        ctx = kernel.enter(PERSON)
+        assert "ecko" in (await ctx.kernel.modules()).problems[0]
+        checks = {c.name: c for c in (await ctx.kernel.doctor()).checks}
+        assert not checks["modules and settings"].ok
+
+
+async def test_old_events_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("takeback.kernel._EVENTS_KEPT", 1)
+    home = tmp_path / "home"
+    async with Kernel(home, settings={}, modules=[EchoModule]) as kernel:
+        for _ in range(3):
+            await kernel.store.transaction(lambda tx: tx.emit(Happened()))
+        await kernel.store.transaction(
+            lambda tx: tx.execute("UPDATE kernel_outbox SET at = '2001-01-01T00:00:00.000Z'")
+        )
+    async with Kernel(home, settings={}, modules=[EchoModule]) as kernel:
+        with anyio.fail_after(10):
+            while len(await _kept(kernel)) > 1:
+                await anyio.lowlevel.checkpoint()
+
+
+async def _kept(kernel: Kernel) -> list[object]:
+    return await kernel.store.read(lambda db: db.execute("SELECT seq FROM kernel_outbox").fetchall())
 
 
 async def test_doctor_looks_at_store_and_modules(tmp_path: Path) -> None:

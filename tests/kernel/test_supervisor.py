@@ -207,7 +207,7 @@ class Odd(BaseException):
 
 FAULTS = [
     (RuntimeError("boom"), "RuntimeError: boom"),
-    (TakebackError("mail.port", "Port 25 is taken", "Choose another."), "Port 25 is taken"),
+    (TakebackError("mail.port", "Port 25 is taken", "Choose another."), "Port 25 is taken. Choose another."),
     (SystemExit(3), "SystemExit: 3"),
     (asyncio.CancelledError("mine"), "CancelledError: mine"),
     (Odd("odd"), "Odd: odd"),
