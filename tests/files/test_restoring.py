@@ -185,6 +185,18 @@ async def test_two_edits_of_a_session_are_rewound_around_a_person_s_line(bench, 
     assert (root / "a").read_text() == "".join(lines).replace("line 15\n", "person\n")
 
 
+async def test_a_person_s_text_that_was_moved_afterwards_makes_a_conflict_and_stays(bench, root):
+    (root / "a").write_bytes(b"\0old")
+    agent = bench.agent()
+    await agent.call("files.write", path="a", content="agent")
+    (root / "a").write_text("person")
+    await agent.call("files.move", path="a", to="b")
+    plan = (await bench.person().call("undo.preview", session="s1")).plan
+    assert [step.status for step in plan.steps] == ["clean", "conflict"]
+    assert (await _refused(bench.person().call("undo.rewind", session="s1"))).kind == "conflict"
+    assert (root / "b").read_text() == "person"
+
+
 async def test_a_mode_that_the_person_set_since_stays(bench, root):
     (root / "a").write_text("old")
     (root / "a").chmod(0o644)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from takeback.context import Scope
 from takeback.errors import RefusedError, UsageError
@@ -44,6 +45,23 @@ def is_root(scope: Scope | None, path: bytes) -> bool:
     if path == b"/":
         return True
     return scope is not None and any(path == canonical(os.fsencode(root)) for root in scope.roots)
+
+
+def target(scope: Scope | None, written: str) -> bytes:
+    """The path that an act changes; raises what `resolve` raises, and RefusedError `files.root`."""
+    path = resolve(scope, written)
+    if is_root(scope, path):
+        raise RefusedError("files.root", f"{shown(path)} is a root itself", "Act on what lies in it.")
+    return path
+
+
+def around(scope: Scope | None, targets: Sequence[bytes]) -> bytes:
+    """The root that holds all of an act's paths, within which its inverse has to stay."""
+    for root in scope.roots if scope is not None else ():
+        top = canonical(os.fsencode(root))
+        if all(beneath(path, top) for path in targets):
+            return top
+    return b"/"
 
 
 def outside(path: bytes) -> RefusedError:
