@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from takeback import Context, Kernel, Manifest, Module, tool
+from takeback import Context, Kernel, Manifest, Module, TakebackError, tool
 
 
 class Text(BaseModel):
@@ -29,8 +29,10 @@ class Odd(Module):
 
     @tool(effect="write", reach=("modules",))
     async def fix(self, ctx: Context, args: Text) -> Ok:
-        """Stand as an inverse."""
+        """Stand as an inverse; the text `fail` fails it, once."""
         self.texts.append(args.text)
+        if self.texts == ["fail"]:
+            raise TakebackError("odd.failed", "It failed")
         return Ok()
 
     @tool(effect="write", reach=("person", "agents", "modules"))

@@ -3,6 +3,8 @@
 import pytest
 
 from takeback import TakebackError
+from tests.undo.house import house
+from tests.undo.odd import Odd
 
 pytestmark = pytest.mark.anyio
 
@@ -159,3 +161,16 @@ async def test_an_inverse_that_crashes_is_a_failed_undo(at):
     assert failed.value.data["cause"] == "call.crashed"
     assert await at.state(act) == "failed"
     assert at.values == {"a": "1"}
+
+
+@pytest.mark.parametrize("touched", [[], [{"resource": "odd:a", "before": "1", "after": "2"}]])
+async def test_an_inverse_that_fails_where_nobody_can_look_can_be_tried_again(home, touched):
+    Odd.texts.clear()
+    async with house(home, Odd) as at:
+        given = {"tool": "odd.do", "summary": "did it", "inverse_tool": "odd.fix", "touched": touched}
+        made = await at.module("odd").undo.record({**given, "inverse_input": {"text": "fail"}})
+        with pytest.raises(TakebackError) as failed:
+            await at.person().undo.run(id=made.id)
+        assert failed.value.data["cause"] == "odd.failed"
+        assert await at.state(made.id) == "failed"
+        assert (await at.person().undo.run(id=made.id)).results[0].state == "undone"

@@ -194,19 +194,20 @@ class Runner:
         """The rows whose inverse ran, or may have, without recording what would put it back."""
         children = await self._store.read(lambda db: rows.children(db, run.id))
         countered = {row.subject for row in children if row.state in ("done", "abandoned")}
-        left: set[str | None] = {step.row.id for step in run.ran if step.row.id not in countered}
-        # An owner that refuses has changed nothing; of one that failed its resources tell.
+        ran = [step for step in run.ran if step.row.id not in countered]
+        left: set[str | None] = {s.row.id for s in ran if await _look(ctx, s.expected) != s.expected}
+        # An owner that refuses has changed nothing; of one that failed its resources tell, if it has any.
         refused = isinstance(error, ConflictError | RefusedError)
         if run.failing is not None and not refused and run.failing.row.id not in countered:
-            expected = run.failing.expected
-            if await _look(ctx, expected) != expected:
+            now = await _look(ctx, run.failing.expected)
+            if now is not None and now != run.failing.expected:
                 left.add(run.failing.row.id)
         return left
 
 
 async def _look(ctx: Context, names: Iterable[str]) -> dict[str, str] | None:
     try:
-        return await versions(ctx, names)
+        return await versions(ctx, names) or None
     except TakebackError:
         return None
 
