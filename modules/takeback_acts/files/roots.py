@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 
 from takeback.context import Scope
 from takeback.errors import RefusedError, UsageError
@@ -22,7 +23,7 @@ def resolve(scope: Scope | None, written: str) -> bytes:
         raise UsageError("files.path", "The path is empty", "Name a file or folder.")
     if scope is None:
         return _own(raw)
-    roots = [canonical(os.fsencode(root)) for root in scope.roots]
+    roots = [_canonical(root) for root in scope.roots]
     if raw.startswith(b"/"):
         path = canonical(raw)
     else:
@@ -36,7 +37,7 @@ def require(scope: Scope | None, path: bytes) -> None:
     """Raises RefusedError `scope.outside` unless a canonical path lies in one of the scope's roots."""
     if scope is None:
         return
-    if not any(beneath(path, canonical(os.fsencode(root))) for root in scope.roots):
+    if not any(beneath(path, _canonical(root)) for root in scope.roots):
         raise outside(path)
 
 
@@ -44,7 +45,7 @@ def is_root(scope: Scope | None, path: bytes) -> bool:
     """Whether a path is a root itself, which can be listed but neither moved nor deleted."""
     if path == b"/":
         return True
-    return scope is not None and any(path == canonical(os.fsencode(root)) for root in scope.roots)
+    return scope is not None and any(path == _canonical(root) for root in scope.roots)
 
 
 def target(scope: Scope | None, written: str) -> bytes:
@@ -58,7 +59,7 @@ def target(scope: Scope | None, written: str) -> bytes:
 def around(scope: Scope | None, targets: Sequence[bytes]) -> bytes:
     """The root that holds all of an act's paths, within which its inverse has to stay."""
     for root in scope.roots if scope is not None else ():
-        top = canonical(os.fsencode(root))
+        top = _canonical(root)
         if all(beneath(path, top) for path in targets):
             return top
     return b"/"
@@ -71,6 +72,12 @@ def outside(path: bytes) -> RefusedError:
         f"{shown(path)} lies outside the folders that were granted",
         "Stay inside them, or ask the person to grant the folder: `takeback agents grant NAME --root DIR`.",
     )
+
+
+@lru_cache(maxsize=256)
+def _canonical(root: str) -> bytes:
+    """A granted root as it is compared; every call asks for the same few."""
+    return canonical(os.fsencode(root))
 
 
 def _own(raw: bytes) -> bytes:

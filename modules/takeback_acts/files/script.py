@@ -54,6 +54,7 @@ class Script:
     leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
     _prepared: Spot | None = None
     _handle: int | None = None
+    _clean: bool = False
 
     def __post_init__(self) -> None:
         moved_from = {item.source.path for item in self.items if item.source is not None}
@@ -96,16 +97,16 @@ class Script:
         except BaseException:
             self._take_back(done, home)
             raise
-        for temp, seen in self.leftovers:
-            with contextlib.suppress(OSError, TakebackError):
-                if not trees.clear(temp, seen, home):
-                    keep(temp, self._owner(temp))
+        cleared = [self._clear(temp, seen, home) for temp, seen in self.leftovers]
         faults.point("files.cleared")
         self._sync()
+        self._clean = all(cleared)
         faults.point("files.synced")
 
     def left(self) -> bool:
         """Whether anything lies at a temporary name of this script's."""
+        if self._clean:
+            return False
         temps = {spot for spot, _ in [*self.staged, *self.leftovers]}
         names = [temp.beside(temp.name + end) for temp in temps for end in (b"", staging.PART, staging.ASIDE)]
         return any(name.look() is not None for name in names)
@@ -213,6 +214,14 @@ class Script:
         for temp, _ in self.leftovers:
             with contextlib.suppress(OSError, TakebackError):
                 discard(temp, [], self._owner(temp), home)
+
+    def _clear(self, temp: Spot, seen: Seen, home: Home) -> bool:
+        """The effect stands by now, so that what can't be cleared away is left to the next start."""
+        with contextlib.suppress(OSError, TakebackError):
+            if not trees.clear(temp, seen, home):
+                keep(temp, self._owner(temp))
+            return True
+        return False
 
     def _sync(self) -> None:
         for folder in {step.source.folder for step in self.steps} | {
