@@ -243,3 +243,17 @@ async def test_a_stop_lets_a_call_over_the_bridge_end(door):
             answer = json.loads(await process.stdout.receive())
     assert answer["result"]["structuredContent"] == {"names": ["waited"]}
     assert (await ended(process))[0] == 1
+
+
+async def test_the_bridge_works_where_the_port_is_taken(home):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with house(home, port=port) as door:
+            status = await door.person.call("mcp.status")
+            assert status.url == ""
+            assert str(port) in status.problem
+            checks = {check.name: check for check in (await door.person.call("kernel.doctor")).checks}
+            assert not checks["mcp address"].ok
+            async with Client(bridge(door, await door.token("juno"))) as client:
+                result = await client.call_tool("notes.where", {})
+                assert result.structured_content["caller"] == "mcp:agent:juno"

@@ -63,21 +63,6 @@ def test_it_answers_to_its_own_address_and_no_other():
     assert web.hosts_of(Bound(), settings) == names  # type: ignore[arg-type]
 
 
-async def test_a_port_in_use_is_said_and_harms_nobody(home):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        async with Kernel(
-            home, settings={"mcp": {"port": port}}, modules=[AgentsModule, McpModule]
-        ) as kernel:
-            person = kernel.enter("cli:person")
-            modules = {one.name: one for one in (await person.call("kernel.modules")).modules}
-            assert modules["mcp"].state != "running"
-            assert str(port) in modules["mcp"].why
-            assert (await person.call("agents.list")).agents == []
-
-
 async def test_a_wrong_setting_is_said_and_harms_nobody(home):
     sections = {"mcp": {"host": "0.0.0.0"}}
     async with Kernel(home, settings=sections, modules=[AgentsModule, McpModule]) as kernel:

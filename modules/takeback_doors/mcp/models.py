@@ -44,9 +44,13 @@ class Nothing(BaseModel):
 
 
 class Status(BaseModel):
-    """Where agents find the door, and how many streams and bridges are open."""
+    """Where agents find the door, and how many streams and bridges are open.
+
+    Without a `url`, `problem` says why there is no HTTP; the bridge over `socket` works all the same.
+    """
 
     url: str
+    problem: str
     socket: str
     streams: int
     bridges: int

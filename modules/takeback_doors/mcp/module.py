@@ -50,6 +50,7 @@ class McpModule(Module):
         self._pipe = Pipe(self._server, self._visitors, settings.body_limit)
         self._news = News(host.events, host.tools, self._listeners, self._pipe)
         self._url = ""
+        self._why_no_url = ""
 
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
@@ -58,7 +59,10 @@ class McpModule(Module):
         async with AsyncExitStack() as stack:
             stack.enter_context(web.discreet_logs())
             own = await stack.enter_async_context(anyio.create_task_group())
-            server = await self._open(stack, own)
+            await self._pipe.open(self._socket_path, own)
+            server = await self._open_web(stack, own)
+            stack.enter_context(self._news.subscribed())
+            own.start_soon(self._news.spread)
             try:
                 yield
             finally:
@@ -71,6 +75,7 @@ class McpModule(Module):
         """Show where agents find the door and how many are connected."""
         return Status(
             url=self._url,
+            problem=self._why_no_url,
             socket=self._socket_path,
             streams=len(self._listeners),
             bridges=len(self._pipe),
@@ -82,14 +87,20 @@ class McpModule(Module):
 
     async def checks(self) -> list[Check]:
         """Whether the door listens."""
-        return [Check("mcp address", bool(self._url), self._url or "not listening")]
+        return [Check("mcp address", bool(self._url), self._url or self._why_no_url or "not listening")]
 
     @property
     def _socket_path(self) -> str:
         return str(self.host.home.runtime / "mcp.sock")
 
-    async def _open(self, stack: AsyncExitStack, tasks: TaskGroup) -> WebServer:
-        sock = web.bind(self._settings)
+    async def _open_web(self, stack: AsyncExitStack, tasks: TaskGroup) -> WebServer | None:
+        """Serve HTTP; where the address is taken, the bridge still works and `doctor` says why this doesn't."""
+        try:
+            sock = web.bind(self._settings)
+        except TakebackError as error:
+            self._why_no_url = f"{error.message}. {error.hint}"
+            self.host.log.error("No MCP over HTTP: %s", self._why_no_url)
+            return None
         stack.callback(sock.close)
         # The gate has looked at Host and Origin already; the SDK's own list matches by prefix.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -111,20 +122,20 @@ class McpModule(Module):
         server = WebServer(gate)
         tasks.start_soon(server.run_on, sock)
         await server.ready()
-        await self._pipe.open(self._socket_path, tasks)
-        stack.enter_context(self._news.subscribed())
-        tasks.start_soon(self._news.spread)
         self._url = web.url_of(sock) + PATH
         return server
 
-    async def _close(self, server: WebServer) -> None:
+    async def _close(self, server: WebServer | None) -> None:
         self._url = ""
-        server.refuse()
+        if server is not None:
+            server.refuse()
         await self._listeners.end_all()
         await self._handlers.calls.drain(_DRAIN)
-        server.leave()
+        if server is not None:
+            server.leave()
         await self._pipe.end_all()
-        await server.gone()
+        if server is not None:
+            await server.gone()
         try:
             await self._sessions.save()
         except TakebackError as error:
