@@ -110,6 +110,13 @@ async def test_a_selection_that_says_nothing_or_too_much(at, given):
         assert refused.value.code == "undo.selection"
 
 
+@pytest.mark.parametrize("more", [{"redo": True}, {"dependents": True}])
+async def test_only_one_act_has_a_redo_or_dependents(at, more):
+    with pytest.raises(UsageError) as refused:
+        await at.person().call("undo.preview", {"session": "s1", **more})
+    assert refused.value.code == "undo.selection"
+
+
 async def test_a_rewind_of_one_act_by_its_id(at):
     acts = [await put(at.agent(), key) for key in "ab"]
     assert undone(await at.person().undo.rewind(id=acts[0])) == [acts[0]]

@@ -56,6 +56,32 @@ def own(db: Database, ctx: Context, row_id: str) -> Row:
     return row
 
 
+def choose(db: Database, ctx: Context, args: models.Selection) -> Chosen:
+    """What a preview or a rewind names; raises `undo.selection`, `undo.time` and `undo.unknown_act`."""
+    filters = {args.session, args.turn, args.agent, args.since} - {None}
+    if (args.id is None) == (not filters):
+        raise UsageError(
+            "undo.selection",
+            "Name either one act by id, or a session, turn, agent or time",
+            "See `takeback rewind --help`.",
+        )
+    if args.turn is not None and args.session is None:
+        raise UsageError("undo.selection", "A turn is one of a session, so name the session too")
+    redo = isinstance(args, models.Preview) and args.redo
+    dependents = isinstance(args, models.Preview) and args.dependents
+    if args.id is None:
+        if redo or dependents:
+            raise UsageError(
+                "undo.selection", "Only one act by its id has a redo, or dependents to take along"
+            )
+        return to_rewind(db, ctx, args)
+    row = own(db, ctx, args.id)
+    if redo:
+        return to_redo(db, row)
+    chosen = to_undo(db, row)
+    return with_dependents(db, ctx, chosen) if dependents else chosen
+
+
 def to_undo(db: Database, row: Row) -> Chosen:
     """What undoing a row reverses: an act with its children, or an undo."""
     if row.role == "undo":
