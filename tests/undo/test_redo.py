@@ -116,6 +116,16 @@ async def test_undo_of_a_redo(at):
     assert at.values == {"a": "1"}
 
 
+async def test_every_plan_names_the_acts_themselves(at):
+    me = at.person()
+    act = (await at.agent().notes.put(key="a", value="1")).act
+    outcomes = [await me.call(f"undo.{verb}", {"id": act}) for verb in ("run", "redo", "run", "redo")]
+    outcomes.append(await me.undo.run(id=outcomes[-1].act))
+    for outcome in outcomes:
+        assert [(step.act, step.summary) for step in outcome.plan.steps] == [(act, "put a")]
+    assert (await at.act(outcomes[-1].act)).summary == "undo: put a"
+
+
 async def test_redo_of_a_redo_that_stands_is_done_already(at):
     me = at.person()
     act = (await at.agent().notes.put(key="a", value="1")).act

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from takeback.callers import Caller
@@ -16,55 +12,11 @@ from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import may_undo
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
-from takeback_core.undo.models import Conflict, Effect, Plan, Status, Step, Touched
+from takeback_core.undo.models import Effect, Status, Step, Touched
 from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row
 from takeback_core.undo.selection import Chosen
-
-_WORKABLE: frozenset[Status] = frozenset({"clean", "merge"})
-_FORCEABLE: frozenset[Status] = frozenset({"conflict", "gone", "dependents"})
-
-
-@dataclass(slots=True)
-class PlannedStep:
-    """One row to reverse: the step as shown, and what its execution needs.
-
-    `expected` and `predicted` map resources to their versions before and after the step. `idle` means that
-    everything is already as it should be.
-    """
-
-    row: Row
-    step: Step
-    expected: dict[str, str] = field(default_factory=dict)
-    predicted: dict[str, str] = field(default_factory=dict)
-    conflicts: list[Conflict] = field(default_factory=list)
-    refusal: TakebackError | None = None
-    idle: bool = False
-
-    @property
-    def runs(self) -> bool:
-        """Whether the step would be executed."""
-        return self.step.status in _WORKABLE or self.step.forced
-
-
-@dataclass(slots=True)
-class Draft:
-    """A plan and what stands behind it."""
-
-    steps: list[PlannedStep]
-    plan: Plan
-
-    def predicted(self) -> dict[str, str]:
-        """The versions that resources will have when every step that runs has run."""
-        promised: dict[str, str] = {}
-        for one in self.steps:
-            if one.runs:
-                _overtake(promised, one.predicted)
-        return promised
-
-    def blocking(self) -> list[PlannedStep]:
-        """The steps that can't be executed as planned."""
-        return [one for one in self.steps if not one.runs]
+from takeback_core.undo.steps import Draft, PlannedStep, overtake, simple_effect, unchanged
 
 
 class Planner:
@@ -78,7 +30,7 @@ class Planner:
         """Plan the reversal of what was chosen, newest first; raises only what a broken owner raises."""
         drafting = _Drafting(ctx, self._store, self._inverses, chosen, force)
         steps = [await drafting.step(row) for row in chosen.rows]
-        return Draft(steps, _plan(steps))
+        return Draft.of(steps)
 
 
 class _Drafting:
@@ -91,6 +43,7 @@ class _Drafting:
         self._store = store
         self._inverses = inverses
         self._chosen = {row.seq: row for row in chosen.rows}
+        self._acts = {need: subject.row for subject in chosen.subjects for need in subject.needs}
         self._still = chosen.still
         self._force = force
         self._rehearsal: dict[str, Any] = {}
@@ -98,15 +51,13 @@ class _Drafting:
         self._left_out: list[str] = []
 
     async def step(self, row: Row) -> PlannedStep:
-        shown = Step(
-            act=row.id if row.role == "act" else row.subject or row.id, summary=row.summary, status="clean"
-        )
-        planned = PlannedStep(row, shown)
+        act = self._acts.get(row.id, row)
+        planned = PlannedStep(row, Step(act=act.id, summary=act.summary, status="clean"))
         try:
             await self._work_out(planned)
         except RefusedError as refusal:
             planned.refusal = refusal
-            _stop(planned, "not_undoable", f"{refusal.message} [{refusal.code}]")
+            planned.stop("not_undoable", f"{refusal.message} [{refusal.code}]")
         if not planned.runs:
             self._left_out += [item.resource for item in row.touched]
         return planned
@@ -114,11 +65,11 @@ class _Drafting:
     async def _work_out(self, planned: PlannedStep) -> None:
         row = planned.row
         if why := self._still.get(row.id) or _not_reversible(row):
-            _stop(planned, "not_undoable", why)
+            planned.stop("not_undoable", why)
             return
         if row.id in self._still:
             planned.idle = True
-            planned.step.effects = [_unchanged(item, "") for item in row.touched]
+            planned.step.effects = [unchanged(item, "") for item in row.touched]
             return
         assert row.inverse_tool is not None
         spec = self._inverses.check(row.inverse_tool, inverse_input(row))
@@ -136,12 +87,12 @@ class _Drafting:
             await self._rehearse(planned, now)
         elif changed and not self._force:
             for item in changed:
-                _conflict(planned, item, now, "conflict", "somebody changed it since")
+                planned.clash(item, now, "conflict", "somebody changed it since")
         else:
             planned.step.forced = planned.step.forced or bool(changed)
             if changed:
                 planned.step.status = "conflict"
-            planned.step.effects = [_simple_effect(item) for item in row.touched]
+            planned.step.effects = [simple_effect(item) for item in row.touched]
         self._remember(planned)
 
     async def _now(self, touched: list[Touched]) -> dict[str, str]:
@@ -184,7 +135,7 @@ class _Drafting:
             item = next(one for one in row.touched if one.resource == name)
             status: Status = "conflict" if foreign or between else "dependents"
             who = other.actor if not foreign else "somebody else"
-            _conflict(planned, item, now, status, f"{who} worked on it later", other, name_it=not foreign)
+            planned.clash(item, now, status, f"{who} worked on it later", None if foreign else other)
         return bool(found)
 
     def _is_blocked(self, planned: PlannedStep, now: dict[str, str]) -> bool:
@@ -197,12 +148,12 @@ class _Drafting:
             )
         ]
         for item in hits:
-            _conflict(planned, item, now, "conflict", "a newer act on it is left standing")
+            planned.clash(item, now, "conflict", "a newer act on it is left standing")
         return bool(hits)
 
     def _already_so(self, planned: PlannedStep) -> None:
         planned.idle = True
-        planned.step.effects = [_unchanged(item, item.before) for item in planned.row.touched]
+        planned.step.effects = [unchanged(item, item.before) for item in planned.row.touched]
         self._remember(planned)
 
     async def _rehearse(self, planned: PlannedStep, now: dict[str, str]) -> None:
@@ -219,15 +170,15 @@ class _Drafting:
         except ConflictError as error:
             for item in row.touched:
                 if now[item.resource] != item.after or len(row.touched) == 1:
-                    _conflict(planned, item, now, "conflict", error.message)
+                    planned.clash(item, now, "conflict", error.message)
             if not planned.conflicts:
-                _stop(planned, "conflict", error.message)
+                planned.stop("conflict", error.message)
             return
         except RefusedError:
             raise
         except TakebackError as error:
             planned.refusal = error
-            _stop(planned, "not_undoable", f"{error.message} [{error.code}]")
+            planned.stop("not_undoable", f"{error.message} [{error.code}]")
             return
         planned.step.effects = _effects(answer, row.touched)
         planned.idle = bool(planned.step.effects) and all(
@@ -242,7 +193,7 @@ class _Drafting:
             if effect.action in ("conflict", "gone"):
                 item = touched.get(effect.resource) or planned.row.touched[0]
                 status: Status = "gone" if effect.action == "gone" else "conflict"
-                _conflict(planned, item, now, status, effect.reason or "somebody changed it since")
+                planned.clash(item, now, status, effect.reason or "somebody changed it since")
             elif effect.action == "merge" and planned.step.status == "clean":
                 planned.step.status = "merge"
         if self._force and not planned.conflicts:
@@ -255,18 +206,7 @@ class _Drafting:
         told = {effect.resource: effect.version for effect in planned.step.effects if effect.version}
         for item in planned.row.touched:
             planned.predicted[item.resource] = told.get(item.resource, item.before)
-        _overtake(self._versions, planned.predicted)
-
-
-def _overtake(known: dict[str, str], newer: dict[str, str]) -> None:
-    """Take newer versions in, and forget those of contents around them and of what lies in them."""
-    for name in newer:
-        for tree in resources.trees_around(name):
-            known.pop(tree, None)
-        if name.endswith("/"):
-            for inner in [other for other in known if other.startswith(name)]:
-                del known[inner]
-    known.update(newer)
+        overtake(self._versions, planned.predicted)
 
 
 def _not_reversible(row: Row) -> str:
@@ -287,85 +227,16 @@ def _share(name: str, row: Row) -> bool:
     )
 
 
-def _stop(planned: PlannedStep, status: Status, reason: str) -> None:
-    planned.step.status = status
-    planned.step.reason = planned.step.reason or reason
-
-
-def _conflict(
-    planned: PlannedStep,
-    item: Touched,
-    now: dict[str, str],
-    status: Status,
-    reason: str,
-    other: Row | None = None,
-    *,
-    name_it: bool = True,
-) -> None:
-    """Note a conflict on one resource; the gravest status stands for the step."""
-    weight = {"clean": 0, "merge": 0, "dependents": 1, "gone": 2, "conflict": 3, "not_undoable": 4}
-    if weight[status] > weight[planned.step.status]:
-        planned.step.status = status
-    planned.step.reason = planned.step.reason or reason
-    if other is not None and name_it and other.id not in planned.step.dependents:
-        planned.step.dependents.append(other.id)
-    planned.conflicts.append(
-        Conflict(
-            act=planned.step.act,
-            resource=item.resource,
-            status=status,
-            reason=reason,
-            base=item.after,
-            ours=now.get(item.resource, ""),
-            theirs=item.before,
-            by=other.actor if other is not None and name_it else None,
-            at=other.at if other is not None and name_it else None,
-            dependents=[other.id] if other is not None and name_it else [],
-        )
-    )
-
-
-def _unchanged(item: Touched, version: str) -> Effect:
-    return Effect(resource=item.resource, action="skip", reason="unchanged", version=version)
-
-
-def _simple_effect(item: Touched) -> Effect:
-    action = "delete" if item.before == "absent" else "restore"
-    return Effect(resource=item.resource, action=action, version=item.before)
-
-
 def _effects(answer: Any, touched: list[Touched]) -> list[Effect]:
     told = getattr(answer, "effects", None)
     if told is None:
-        return [_simple_effect(item) for item in touched]
+        return [simple_effect(item) for item in touched]
     return [
         Effect(
             resource=one.resource, action=one.action, reason=one.reason, version=getattr(one, "version", "")
         )
         for one in told
     ]
-
-
-def _plan(steps: Iterable[PlannedStep]) -> Plan:
-    shown = [one.step for one in steps]
-    facts = [
-        [
-            one.row.id,
-            one.row.inverse_tool,
-            hashlib.sha256((one.row.inverse_input or "").encode()).hexdigest(),
-            one.step.status,
-            one.step.forced,
-            sorted(one.expected.items()),
-            [[effect.resource, effect.action, effect.version] for effect in one.step.effects],
-        ]
-        for one in steps
-    ]
-    return Plan(
-        digest=hashlib.sha256(rows.dumps(facts).encode()).hexdigest(),
-        steps=shown,
-        counts=dict(Counter(step.status for step in shown)),
-        conflicts=[conflict for one in steps for conflict in one.conflicts],
-    )
 
 
 def require_force(ctx: Context) -> None:

@@ -17,11 +17,11 @@ from takeback_core.undo.happenings import UndoDone, UndoFailed
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Outcome, Result
-from takeback_core.undo.planner import Draft, PlannedStep
 from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row, RunRecord, RunSubject
 from takeback_core.undo.running import Running, RunningStep
 from takeback_core.undo.selection import Chosen, Subject
+from takeback_core.undo.steps import Draft, PlannedStep
 
 # A run that outlives its lease has died or hangs; only another daemon on the same database would ask.
 _LEASE = timedelta(minutes=10)

@@ -12,9 +12,10 @@ from takeback.store import Store
 from takeback_core.undo import rows
 from takeback_core.undo.actors import Actors
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
-from takeback_core.undo.planner import Draft, Planner
+from takeback_core.undo.planner import Planner
 from takeback_core.undo.runner import Runner
 from takeback_core.undo.selection import Chosen
+from takeback_core.undo.steps import Draft
 
 
 @dataclass(frozen=True, slots=True)
