@@ -56,6 +56,7 @@ async def test_the_list_shows_the_parent_and_show_its_children(at, own):
     child = await at.act(children[0])
     assert child.parent == parent
     assert child.tool == "notes.put"
+    assert [act.id for act in (await at.person().undo.list(id_prefix=children[0])).acts] == [children[0]]
 
 
 async def test_without_an_act_of_its_own_a_call_makes_no_family(at):

@@ -71,6 +71,9 @@ async def test_a_cursor_that_is_none(at, cursor):
         {"resource": ""},
         {"more": 1},
         {"agent": 7},
+        {"id_prefix": ""},
+        {"id_prefix": "%"},
+        {"id_prefix": "0190A"},
     ],
 )
 async def test_filters_that_make_no_sense(at, given):
@@ -100,6 +103,15 @@ async def test_since(at):
     assert await listed(at, since="2026-11-30T11:00:00+01:00") == acts[:0:-1]
     assert await listed(at, since="2026-11-30 10:00:00.001") == acts[:1:-1]
     assert await listed(at, since="2026-12-01") == []
+
+
+async def test_by_the_beginning_of_an_id(at):
+    acts = [await put(at.agent(), key) for key in "abc"]
+    shared = next(acts[0][:n] for n in range(36, 0, -1) if all(act.startswith(acts[0][:n]) for act in acts))
+    assert await listed(at, id_prefix=shared) == acts[::-1]
+    assert await listed(at, id_prefix=acts[1]) == [acts[1]]
+    assert await listed(at, id_prefix=acts[1], agent="nobody") == []
+    assert await listed(at, id_prefix="ffff") == []
 
 
 async def test_by_state(at):

@@ -35,8 +35,12 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
             " SELECT act FROM undo_touched WHERE resource >= ? AND resource < ?)"
         )
         parameters += [args.resource, low, high]
-    if args.resource is None and args.state is None:
-        # Who looks for a state or a resource must find what was recorded inside another's call as well.
+    if args.id_prefix is not None:
+        # An id is hexadecimal, so that all that begin alike lie below the next letter.
+        conditions.append("a.id >= ? AND a.id < ?")
+        parameters += [args.id_prefix, f"{args.id_prefix}g"]
+    if args.resource is None and args.state is None and args.id_prefix is None:
+        # Who looks for a state, a resource or an id must find what was recorded inside another's call as well.
         conditions.append("a.parent IS NULL")
     found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
     shown = found[: args.limit]

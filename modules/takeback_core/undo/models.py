@@ -104,7 +104,10 @@ class Act(BaseModel):
 
 
 class ListActs(_In):
-    """Filters of the log; `since` is ISO 8601, `resource` also finds what lies beneath it."""
+    """Filters of the log; `since` is ISO 8601, `resource` also finds what lies beneath it.
+
+    With `id_prefix` acts are found by the beginning of their id, those within another act too.
+    """
 
     agent: str | None = None
     session: str | None = None
@@ -112,6 +115,7 @@ class ListActs(_In):
     since: str | None = None
     state: State | None = None
     resource: Resource | None = None
+    id_prefix: Annotated[str, StringConstraints(pattern=r"^[0-9a-f-]{1,36}$")] | None = None
     limit: int = Field(default=50, ge=1, le=500)
     cursor: str | None = None
 
