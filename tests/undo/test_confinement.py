@@ -56,12 +56,20 @@ async def test_an_inverse_within_its_act_s_resources_runs(at):
     assert at.values == {"a": "after", "b": "after"}
 
 
-async def test_a_forced_inverse_is_confined_as_well(at):
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_forced_inverse_is_confined_as_well(at, later):
+    """Also where force would overwrite what a later act did."""
     at.values.update(a="after", b="after")
     act = await at.module().undo.record(recorded(["b"], ["a"]))
-    with pytest.raises(TakebackError):
+    if later:
+        await at.module().notes.put(key="a", value="later")
+    values = dict(at.values)
+    plan = (await at.person(present=True).undo.preview(id=act.id, force=True)).plan
+    assert [(step.status, step.forced) for step in plan.steps] == [("not_undoable", False)]
+    with pytest.raises(RefusedError) as refused:
         await at.person(present=True).undo.run(id=act.id, force=True)
-    assert at.values == {"a": "after", "b": "after"}
+    assert refused.value.code == "scope.confined"
+    assert at.values == values
 
 
 async def test_what_an_inverse_calls_is_confined_as_well(at):

@@ -175,6 +175,7 @@ async def test_undos_are_listed_and_what_they_recorded_is_not(at):
         (undo, "undo", "web:person:phone"),
         (act, "act", "mcp:agent:juno"),
     ]
+    assert page.acts[0].input == {}
     assert await listed(at, resource="notes:a") == [act]
     assert set(await listed(at, state="done")) == {undo}
 

@@ -191,12 +191,13 @@ class _Drafting:
         touched = {item.resource: item for item in planned.row.touched}
         for effect in planned.step.effects:
             if effect.action in ("conflict", "gone"):
-                item = touched.get(effect.resource) or planned.row.touched[0]
+                unheard = Touched(resource=effect.resource, before="unknown", after="unknown")
+                item = touched.get(effect.resource, unheard)
                 status: Status = "gone" if effect.action == "gone" else "conflict"
                 planned.clash(item, now, status, effect.reason or "somebody changed it since")
             elif effect.action == "merge" and planned.step.status == "clean":
                 planned.step.status = "merge"
-        if self._force and not planned.conflicts:
+        if self._force and planned.runs:
             changed = [item for item in planned.row.touched if now[item.resource] != item.after]
             planned.step.forced = planned.step.forced or (bool(changed) and planned.step.status == "clean")
 

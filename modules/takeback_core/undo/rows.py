@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from takeback_core.undo import resources
-from takeback_core.undo.models import Act, Plan, Touched
+from takeback_core.undo.models import Act, Touched
 
 # Acts whose effect stands, as far as anybody knows: what came later than an act and is among these
 # may rest on it.
@@ -101,7 +100,7 @@ class Row:
             parent=self.parent,
             role=self.role,  # type: ignore[arg-type]
             tool=self.tool,
-            input=from_json(self.input),
+            input={} if self.role == "undo" else from_json(self.input),
             summary=self.summary,
             state=self.state,  # type: ignore[arg-type]
             undoable=self.undoable,
@@ -264,43 +263,6 @@ def later(db: Database, resource: str, seq: int, seen: Collection[int]) -> list[
     ranged = db.execute(base.format("t.resource >= ? AND t.resource < ?"), (low, high, seq))
     found |= {act for (act,) in map(tuple, ranged)}
     return [row for act in sorted(found - set(seen), reverse=True) for row in many(db, "a.seq = ?", [act])]
-
-
-def standing_counters(db: Database, run_id: str) -> list[Row]:
-    """What an undo's inverses recorded and nobody has put back, newest first."""
-    counters = [row for row in children(db, run_id) if row.role == "counter"]
-    inner = {row.id for row in counters}
-    # A crash may have come between putting a counter back and marking it so.
-    back = {row.subject for row in counters if row.state == "done"}
-    standing = [row for row in counters if row.state == "done" and row.id not in back]
-    return [row for row in standing if row.subject not in inner]
-
-
-class RunSubject(BaseModel):
-    """An act that an undo is to give another state, the state it had, and the rows it needs reversed."""
-
-    id: str
-    was: str
-    needs: list[str]
-
-
-class RunRecord(BaseModel):
-    """What the row of an undo remembers: enough to finish it or to take it back after a crash.
-
-    `steps` are the rows whose inverses run. With a key also what was asked, and the plan to answer again.
-    """
-
-    steps: list[str]
-    subjects: list[RunSubject]
-    sets: str
-    predicted: dict[str, str]
-    asked: str | None = None
-    plan: Plan | None = None
-
-
-def run_record(row: Row) -> RunRecord:
-    """The record in the row of an undo."""
-    return RunRecord.model_validate_json(row.input)
 
 
 def error_text(error: dict[str, Any]) -> str:

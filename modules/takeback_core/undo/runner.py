@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,13 +13,13 @@ from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
-from takeback_core.undo.happenings import UndoDone, UndoFailed
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Outcome, Result
 from takeback_core.undo.recorder import inverse_input
-from takeback_core.undo.rows import Row, RunRecord, RunSubject
+from takeback_core.undo.rows import Row
 from takeback_core.undo.running import Running, RunningStep
+from takeback_core.undo.runs import RunRecord, RunSubject, finish, release, standing_counters
 from takeback_core.undo.selection import Chosen, Subject
 from takeback_core.undo.steps import Draft, PlannedStep
 
@@ -89,7 +89,7 @@ class Runner:
 
         Raises what the first that can't raises.
         """
-        counters = await self._store.read(lambda db: rows.standing_counters(db, run_id))
+        counters = await self._store.read(lambda db: standing_counters(db, run_id))
         failures: list[Exception] = []
         for row in counters:
             faults.point("undo.putting_back")
@@ -183,7 +183,7 @@ class Runner:
         failing = run.failing.row if run.failing else (run.ran[-1].row if run.ran else None)
 
         def let_go(tx: Transaction) -> None:
-            stands = left | {row.subject for row in rows.standing_counters(tx, run.id)}
+            stands = left | {row.subject for row in standing_counters(tx, run.id)}
             release(tx, run.id, run.record, failing, error, stands=stands, reason=stuck)
 
         await self._store.transaction(let_go)
@@ -225,78 +225,6 @@ def _record(chosen: Chosen, draft: Draft) -> RunRecord:
         sets=chosen.sets,
         predicted=draft.predicted(),
     )
-
-
-def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str | None = None) -> None:
-    """Give the acts of an undo their new state, and say so."""
-    undone = record.sets == "undone"
-    changes: dict[str, Any] = {
-        "state": record.sets,
-        "undone_at": rows.now() if undone else None,
-        "undone_by": by if undone else None,
-        "undone_in": run_id if undone else None,
-        "redone_in": None if undone else run_id,
-        "error": None,
-    }
-    earlier: set[str] = set()
-    for subject in record.subjects:
-        row = rows.one(tx, subject.id)
-        if row is not None:
-            earlier |= {run for run in (row.undone_in, row.redone_in) if run} - {run_id}
-            rows.update(tx, row.id, **changes, **_FREE)
-            tx.emit(UndoDone(id=row.id))
-    rows.update(tx, run_id, state="done", reason=reason, **_FREE)
-    for run in earlier:
-        _supersede(tx, run, run_id, by)
-
-
-def release(
-    tx: Transaction,
-    run_id: str,
-    record: RunRecord,
-    failing: Row | None,
-    error: TakebackError | None,
-    *,
-    stands: Collection[str | None] = (),
-    reason: str | None = None,
-) -> None:
-    """Let the acts of an undo that did not happen go: as they were, the failing one with its error.
-
-    `stands` names the rows whose reversal could not be put back: their acts are `unknown`.
-    """
-    text = None if error is None else rows.error_text(error.as_dict())
-    failed = None if failing is None or error is None else _subject_of(record, failing)
-    for subject in record.subjects:
-        hidden = any(need in stands for need in subject.needs)
-        changes: dict[str, Any] = {"state": "unknown" if hidden else subject.was, **_FREE}
-        changes["undone_in" if record.sets == "undone" else "redone_in"] = run_id if hidden else None
-        if subject.id == failed:
-            changes["error"] = text
-            if changes["state"] == "done":
-                changes["state"] = "failed"
-            tx.emit(UndoFailed(id=subject.id))
-        rows.update(tx, subject.id, **changes)
-    state = "unknown" if stands else "abandoned"
-    rows.update(tx, run_id, state=state, error=text, reason=reason, run_key=None, **_FREE)
-
-
-_FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
-
-
-def _supersede(tx: Transaction, earlier: str, run_id: str, by: str) -> None:
-    """An undo or redo of which no act has its state any more is itself undone."""
-    row = rows.one(tx, earlier)
-    if row is None or row.state != "done":
-        return
-    held = [rows.one(tx, subject.id) for subject in rows.run_record(row).subjects]
-    if not any(one is not None and one.rests_in == earlier for one in held):
-        rows.update(tx, earlier, state="undone", undone_at=rows.now(), undone_by=by, undone_in=run_id)
-
-
-def _subject_of(record: RunRecord, failing: Row) -> str | None:
-    """The act to blame: the one whose own row failed, else the first that needed it."""
-    names = [subject.id for subject in record.subjects if failing.id in subject.needs]
-    return failing.id if failing.id in names else (names[0] if names else None)
 
 
 def _run_row(

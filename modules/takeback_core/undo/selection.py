@@ -10,7 +10,8 @@ from takeback.context import Context
 from takeback.errors import UsageError
 from takeback_core.undo import models, rows
 from takeback_core.undo.actors import limits, may_undo, unknown_act
-from takeback_core.undo.rows import Database, Row, standing_counters
+from takeback_core.undo.rows import Database, Row
+from takeback_core.undo.runs import RunRecord, RunSubject, run_record, standing_counters
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ def to_undo(db: Database, row: Row) -> Chosen:
 def to_redo(db: Database, row: Row) -> Chosen:
     """What redoing a row reverses: the undo that took it back, or the part of it that did."""
     if row.role == "undo":
-        record = rows.run_record(row)
+        record = run_record(row)
         return _undo_of(db, row) if record.sets == "undone" else _redo_of_redo(db, row, record)
     if row.state in ("done", "failed", "final"):
         return Chosen(already=[row], sets="done")
@@ -175,7 +176,7 @@ def _descendants(db: Database, row: Row) -> list[Row]:
 
 def _undo_of(db: Database, undo: Row, only: set[str] | None = None) -> Chosen:
     """The reverse of an undo: its counters, newest first, for all its acts or only some."""
-    record = rows.run_record(undo)
+    record = run_record(undo)
     chosen = Chosen(sets="done" if record.sets == "undone" else "undone")
     if undo.state in ("undone", "abandoned"):
         chosen.already = [undo]
@@ -187,7 +188,7 @@ def _undo_of(db: Database, undo: Row, only: set[str] | None = None) -> Chosen:
     return chosen
 
 
-def _again(subject: rows.RunSubject, row: Row, standing: list[Row], record: rows.RunRecord) -> Chosen:
+def _again(subject: RunSubject, row: Row, standing: list[Row], record: RunRecord) -> Chosen:
     """What gives an act the state back that an undo took from it."""
     ran = {need for need in subject.needs if need in record.steps}
     counters = [counter for counter in standing if counter.subject in ran]
@@ -199,8 +200,8 @@ def _again(subject: rows.RunSubject, row: Row, standing: list[Row], record: rows
 
 
 def _resting(
-    db: Database, run_id: str, record: rows.RunRecord, only: set[str] | None = None
-) -> Iterator[tuple[rows.RunSubject, Row]]:
+    db: Database, run_id: str, record: RunRecord, only: set[str] | None = None
+) -> Iterator[tuple[RunSubject, Row]]:
     """The acts that have their state from an undo, and from no later one."""
     for subject in record.subjects:
         row = rows.one(db, subject.id)
@@ -208,7 +209,7 @@ def _resting(
             yield subject, row
 
 
-def _redo_of_redo(db: Database, redo: Row, record: rows.RunRecord) -> Chosen:
+def _redo_of_redo(db: Database, redo: Row, record: RunRecord) -> Chosen:
     """What was taken back again of that which a redo had brought back."""
     chosen = Chosen(sets="done")
     held = [row for subject in record.subjects if (row := rows.one(db, subject.id))]

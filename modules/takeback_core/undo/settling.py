@@ -10,8 +10,9 @@ from takeback_core.undo import rows
 from takeback_core.undo.looking import verdict, versions
 from takeback_core.undo.models import ActState, State
 from takeback_core.undo.recorder import Recorder
-from takeback_core.undo.rows import Row, RunRecord
-from takeback_core.undo.runner import Runner, finish, release
+from takeback_core.undo.rows import Row
+from takeback_core.undo.runner import Runner
+from takeback_core.undo.runs import RunRecord, finish, release, run_record, standing_counters
 
 
 class Settler:
@@ -54,7 +55,7 @@ class Settler:
 
     async def _settle_run(self, ctx: Context, row: Row) -> None:
         """Finish an undo of which every step has run, take any other back."""
-        record = rows.run_record(row)
+        record = run_record(row)
         counters = await self._store.read(lambda db: rows.children(db, row.id))
         if any(counter.state == "pending" for counter in counters):
             return  # its owner is not running yet
@@ -90,10 +91,10 @@ class Settler:
         }
 
     async def _give_up(self, row: Row, error: TakebackError) -> None:
-        record = rows.run_record(row)
+        record = run_record(row)
 
         def hide(tx: Transaction) -> None:
-            stands = {counter.subject for counter in rows.standing_counters(tx, row.id)}
+            stands = {counter.subject for counter in standing_counters(tx, row.id)}
             release(tx, row.id, record, None, error, stands=stands, reason=error.code)
 
         await self._store.transaction(hide)
@@ -130,6 +131,6 @@ def _settle_hidden(tx: Transaction, run_id: str) -> None:
     run = rows.one(tx, run_id)
     if run is None or run.state != "unknown":
         return
-    held = [rows.one(tx, subject.id) for subject in rows.run_record(run).subjects]
+    held = [rows.one(tx, subject.id) for subject in run_record(run).subjects]
     if not any(row is not None and row.state == "unknown" for row in held):
         rows.update(tx, run_id, state="abandoned", reason="settled by the person")

@@ -46,6 +46,7 @@ class PlannedStep:
     def stop(self, status: Status, reason: str) -> None:
         """Give the step a status in which it does not run."""
         self.step.status = status
+        self.step.forced = False
         self.step.reason = self.step.reason or reason
 
     def clash(
@@ -54,6 +55,7 @@ class PlannedStep:
         """Note a conflict on one resource, with the act that it is with; the gravest status stands."""
         if _WEIGHTS[status] > _WEIGHTS[self.step.status]:
             self.step.status = status
+        self.step.forced = False
         self.step.reason = self.step.reason or reason
         if other is not None and other.id not in self.step.dependents:
             self.step.dependents.append(other.id)

@@ -14,6 +14,7 @@ from takeback_core.undo.actors import Actors
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
 from takeback_core.undo.runner import Runner
+from takeback_core.undo.runs import run_record
 from takeback_core.undo.selection import Chosen
 from takeback_core.undo.steps import Draft
 
@@ -107,7 +108,7 @@ class Undoing:
         found = await self._store.read(lambda db: rows.many(db, where, [ctx.origin, key]))
         if not found:
             return None
-        record = rows.run_record(found[0])
+        record = run_record(found[0])
         if record.asked != request.asked or record.plan is None:
             raise UsageError(
                 "undo.key_reused", "This key was given to another undo", "Give each request a key of its own."

@@ -1,0 +1,123 @@
+"""Runs: what the row of an undo remembers, and how an undo ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from pydantic import BaseModel
+
+from takeback.errors import TakebackError
+from takeback.store import Transaction
+from takeback_core.undo import rows
+from takeback_core.undo.happenings import UndoDone, UndoFailed
+from takeback_core.undo.models import Plan
+from takeback_core.undo.rows import Database, Row
+
+_FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
+
+
+class RunSubject(BaseModel):
+    """An act that an undo is to give another state, the state it had, and the rows it needs reversed."""
+
+    id: str
+    was: str
+    needs: list[str]
+
+
+class RunRecord(BaseModel):
+    """What the row of an undo remembers: enough to finish it or to take it back after a crash.
+
+    `steps` are the rows whose inverses run. With a key also what was asked, and the plan to answer again.
+    """
+
+    steps: list[str]
+    subjects: list[RunSubject]
+    sets: str
+    predicted: dict[str, str]
+    asked: str | None = None
+    plan: Plan | None = None
+
+
+def run_record(row: Row) -> RunRecord:
+    """The record in the row of an undo."""
+    return RunRecord.model_validate_json(row.input)
+
+
+def standing_counters(db: Database, run_id: str) -> list[Row]:
+    """What an undo's inverses recorded and nobody has put back, newest first."""
+    counters = [row for row in rows.children(db, run_id) if row.role == "counter"]
+    inner = {row.id for row in counters}
+    # A crash may have come between putting a counter back and marking it so.
+    back = {row.subject for row in counters if row.state == "done"}
+    standing = [row for row in counters if row.state == "done" and row.id not in back]
+    return [row for row in standing if row.subject not in inner]
+
+
+def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str | None = None) -> None:
+    """Give the acts of an undo their new state, and say so."""
+    undone = record.sets == "undone"
+    changes: dict[str, Any] = {
+        "state": record.sets,
+        "undone_at": rows.now() if undone else None,
+        "undone_by": by if undone else None,
+        "undone_in": run_id if undone else None,
+        "redone_in": None if undone else run_id,
+        "error": None,
+    }
+    earlier: set[str] = set()
+    for subject in record.subjects:
+        row = rows.one(tx, subject.id)
+        if row is not None:
+            earlier |= {run for run in (row.undone_in, row.redone_in) if run} - {run_id}
+            rows.update(tx, row.id, **changes, **_FREE)
+            tx.emit(UndoDone(id=row.id))
+    rows.update(tx, run_id, state="done", reason=reason, **_FREE)
+    for run in earlier:
+        _supersede(tx, run, run_id, by)
+
+
+def release(
+    tx: Transaction,
+    run_id: str,
+    record: RunRecord,
+    failing: Row | None,
+    error: TakebackError | None,
+    *,
+    stands: Collection[str | None] = (),
+    reason: str | None = None,
+) -> None:
+    """Let the acts of an undo that did not happen go: as they were, the failing one with its error.
+
+    `stands` names the rows whose reversal could not be put back: their acts are `unknown`.
+    """
+    text = None if error is None else rows.error_text(error.as_dict())
+    failed = None if failing is None or error is None else _subject_of(record, failing)
+    for subject in record.subjects:
+        hidden = any(need in stands for need in subject.needs)
+        changes: dict[str, Any] = {"state": "unknown" if hidden else subject.was, **_FREE}
+        changes["undone_in" if record.sets == "undone" else "redone_in"] = run_id if hidden else None
+        if subject.id == failed:
+            changes["error"] = text
+            if changes["state"] == "done":
+                changes["state"] = "failed"
+            tx.emit(UndoFailed(id=subject.id))
+        rows.update(tx, subject.id, **changes)
+    state = "unknown" if stands else "abandoned"
+    rows.update(tx, run_id, state=state, error=text, reason=reason, run_key=None, **_FREE)
+
+
+def _supersede(tx: Transaction, earlier: str, run_id: str, by: str) -> None:
+    """An undo or redo of which no act has its state any more is itself undone."""
+    row = rows.one(tx, earlier)
+    if row is None or row.state != "done":
+        return
+    held = [rows.one(tx, subject.id) for subject in run_record(row).subjects]
+    if not any(one is not None and one.rests_in == earlier for one in held):
+        rows.update(tx, earlier, state="undone", undone_at=rows.now(), undone_by=by, undone_in=run_id)
+
+
+def _subject_of(record: RunRecord, failing: Row) -> str | None:
+    """The act to blame: the one whose own row failed, else the first that needed it."""
+    names = [subject.id for subject in record.subjects if failing.id in subject.needs]
+    return failing.id if failing.id in names else (names[0] if names else None)
