@@ -1,6 +1,7 @@
 """The command line's own manners: help, usage errors, exit codes, and answers as JSON."""
 
 import os
+import socket
 import stat
 import subprocess
 from pathlib import Path
@@ -71,7 +72,10 @@ def _has(command: click.Command, option: str) -> bool:
         ["rewind", "--since", "1h", "--force", "--skip-conflicts"],
         ["rewind", "--since", "yesterday-ish"],
         ["agents", "grant", "juno"],
-        ["agents"],
+        ["reach"],
+        ["completion"],
+        ["agents", "nonsense"],
+        ["modules", "--nonsense"],
         ["settle", "01234567"],
         ["reach", "explain", "cli:person"],
         ["tools", "call", "kernel.status", "{"],
@@ -117,6 +121,7 @@ def test_version(cli: Cli):
         (["agents", "add", "x", "--root", "/nowhere/at/all"], "agent.root", 4),
         (["modules", "enable", "nothing"], "module.unknown", 5),
         (["modules", "disable", "cli"], "module.own_door", 4),
+        (["tools", "call", "kernel.disable", '{"name": "cli"}'], "module.own_door", 4),
         (["reach", "explain", "Juno", "files.write"], "caller.malformed", 4),
         (["tools", "call", "no.such"], "tool.unknown", 5),
         (["tools", "call", "kernel.reach", '{"caller": 1}'], "args.invalid", 2),
@@ -139,13 +144,29 @@ def test_reading_commands_have_their_keys(served: Cli):
     assert set(served.json("modules", "list")) == {"ok", "modules", "problems"}
     assert set(served.json("tools", "list")) == {"ok", "tools"}
     assert set(served.json("tools", "list", "--caller", "mcp:agent:juno")) == {"ok", "tools"}
-    assert set(served.json("status")) == {"ok", "running", "socket", "pid", "status", "mcp"}
+    assert set(served.json("status")) == {"ok", "running", "socket", "pid", "status", "mcp", "mcp_problem"}
+    assert set(served.json("audit")["calls"][0]) >= {"caller", "tool", "allowed", "reason", "outcome"}
     assert set(served.json("reach", "explain", "cli:person", "undo.run")) == {
         "ok",
         "allowed",
         "reason",
         "rule",
     }
+
+
+@pytest.mark.parametrize("group", ["agents", "modules", "tools"])
+def test_a_group_by_itself_lists(served: Cli, group: str):
+    listed = served.run(group, "list")
+    assert served.run(group) == listed
+    assert set(served.json(group)) == set(served.json(group, "list"))
+    assert "Commands:" in served.run(group, "--help").out
+
+
+def test_completion_by_itself_is_told_how(cli: Cli):
+    ran = cli.run("completion")
+    assert (ran.code, ran.out) == (2, "")
+    assert "[bash|zsh|fish]" in ran.err
+    assert "\\n" not in ran.err + cli.run("completion", "csh").err
 
 
 def test_modules_are_switched_off_and_on(served: Cli):
@@ -195,6 +216,54 @@ def test_mcp_wants_a_token_of_the_persons_own(served: Cli, tmp_path: Path):
     assert (fifo.code, fifo.json["error"]["code"]) == (2, "mcp.token_file")
 
 
+def test_mcp_without_its_module_says_why(served: Cli):
+    served.json("modules", "disable", "mcp")
+    ran = served.run("mcp", "--json", env={"TAKEBACK_TOKEN": "x"})
+    assert (ran.code, ran.json["error"]["code"]) == (1, "mcp.off")
+    assert "The module mcp is off" in ran.json["error"]["message"]
+    added = served.run("agents", "add", "latecomer")
+    assert "The module mcp is off" in added.err
+    assert "The module mcp is off" in served.run("status").out
+    assert served.json("status")["mcp"] is None
+    served.json("modules", "enable", "mcp")
+    assert served.json("status")["mcp_problem"] == ""
+
+
+def test_a_taken_port_is_said_where_an_agent_is_added(cli: Cli):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        cli.environ["TAKEBACK_MCP__PORT"] = str(taken.getsockname()[1])
+        added = cli.run("agents", "add", "juno")
+        assert added.code == 0
+        assert "Address already in use" in added.err
+        assert "Authorization" not in added.err
+        assert "Address already in use" in cli.json("status")["mcp_problem"]
+        assert "Address already in use" in " ".join(cli.run("status").out.split())
+
+
+def test_mcp_serves_the_home_that_it_is_told_and_starts_its_daemon(cli: Cli):
+    told = str(cli.root / "home")
+    elsewhere = {"TAKEBACK_HOME": str(cli.root / "other"), "TAKEBACK_TOKEN": "x"}
+    assert cli.run("mcp", "--home", told, "--no-start", "--json", env=elsewhere).code == 1
+    assert cli.json("status")["running"] is False
+    ran = cli.run("mcp", "--home", told, env=elsewhere)
+    assert ran.code == 4, "the daemon of that home knows no such token"
+    assert cli.json("status")["running"] is True
+    assert not (cli.root / "other").exists()
+
+
+def test_status_is_for_people(served: Cli):
+    shown = served.run("status").out
+    assert "MiB" in shown
+    assert shown.count(str(served.json("status")["pid"])) == 1
+
+
+def test_the_audit_says_why(served: Cli):
+    served.run("tools", "call", "files.restore", "{}")
+    assert "is not open to person" in " ".join(served.run("audit", "--refused", "--limit", "1").out.split())
+
+
 def test_mcp_refuses_a_wrong_token(served: Cli):
     ran = served.run("mcp", env={"TAKEBACK_TOKEN": "not-a-token"})
     assert ran.code == 4
@@ -205,6 +274,7 @@ def test_mcp_refuses_a_wrong_token(served: Cli):
 def test_a_defect_of_ours_is_said_without_a_traceback(cli: Cli, capsys: pytest.CaptureFixture[str]):
     error = output.internal(ZeroDivisionError("secret of the person"))
     assert isinstance(error, errors.TakebackError)
+    assert error.code == "cli.internal"
     assert output.report(error, as_json=False) == 1
     told = capsys.readouterr()
     assert told.out == ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from takeback.errors import NotFoundError, UsageError
-from takeback_doors.cli.times import stamp
 
 if TYPE_CHECKING:
     from takeback_doors.cli.shell import Shell
@@ -18,8 +16,6 @@ _WHOLE = 36
 # The first 13 characters of a UUIDv7 are its millisecond, so most acts differ there already.
 _SHOWN = 13
 _PAGE = 500
-# An id is made a little before its row is stamped, and a wall clock may be set back between the two.
-_SLACK = timedelta(minutes=10)
 _HEX = re.compile(r"[0-9a-f-]+")
 
 
@@ -54,8 +50,8 @@ def _newest(shell: Shell) -> str:
 
 def _newest_undo(shell: Shell) -> str:
     for act in _acts(shell, {"state": "done"}):
-        # A redo is an undo of an undo, and has set acts to done.
-        if act["role"] == "undo" and act["input"].get("sets") == "undone":
+        # A redo has the same role, and there is nothing in it to do again.
+        if act["role"] == "undo" and act["tool"] != "undo.redo":
             return str(act["id"])
     raise NotFoundError("act.unknown", "Nothing was undone that could be redone", "Look at `takeback log`.")
 
@@ -63,20 +59,12 @@ def _newest_undo(shell: Shell) -> str:
 def _by_prefix(shell: Shell, text: str) -> str:
     if len(text.replace("-", "")) < SHORTEST:
         raise UsageError("usage.id", f"{text!r} is too short", f"Give at least {SHORTEST} characters.")
-    found = [str(act["id"]) for act in _acts(shell, {"since": _earliest(text)}) if act["id"].startswith(text)]
+    found = [str(act["id"]) for act in _acts(shell, {"id_prefix": text})]
     if not found:
         raise NotFoundError("act.unknown", f"No act's id begins with {text}", "Ids are in `takeback log`.")
     if len(found) > 1:
         raise UsageError("usage.id", f"{len(found)} acts' ids begin with {text}", _listed(found))
     return found[0]
-
-
-def _earliest(text: str) -> str:
-    digits = text.replace("-", "")[:12].ljust(12, "0")
-    try:
-        return stamp(datetime.fromtimestamp(int(digits, 16) / 1000, UTC) - _SLACK)
-    except (OverflowError, ValueError, OSError):
-        raise NotFoundError("act.unknown", f"No act's id begins with {text}") from None
 
 
 def _acts(shell: Shell, filters: dict[str, Any]) -> Any:

@@ -111,7 +111,7 @@ def main() -> NoReturn:
 
 
 def _usage(error: click.ClickException) -> TakebackError:
-    return UsageError("usage.invalid", error.format_message(), _see(error))
+    return UsageError("usage.invalid", " ".join(error.format_message().split()), _see(error))
 
 
 def _see(error: click.ClickException) -> str:

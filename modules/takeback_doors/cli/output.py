@@ -42,7 +42,7 @@ def internal(error: Exception) -> TakebackError:
     """The typed error for a defect of ours; where it happened goes to a file, not to the terminal."""
     where = _write_trace(error)
     hint = f"Where it happened is in {where}; please report it." if where else "Please report it."
-    return TakebackError("internal", f"takeback itself failed: {type(error).__name__}", hint)
+    return TakebackError("cli.internal", f"takeback itself failed: {type(error).__name__}", hint)
 
 
 def _shape(error: TakebackError) -> dict[str, Any]:

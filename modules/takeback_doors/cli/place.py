@@ -23,6 +23,12 @@ def home() -> Home:
         raise TakebackError("home.unsafe", f"There is no safe place for sockets: {error}", hint) from None
 
 
+def use_home(folder: str) -> None:
+    """Let `home` answer with a folder from now on, and a daemon that is started serve it."""
+    os.environ["TAKEBACK_HOME"] = os.path.abspath(os.path.expanduser(folder))
+    home.cache_clear()
+
+
 def client_log() -> Path:
     """The file that a failing client writes its trace to; the daemon's own is beside it."""
     return home().state / "client.log"

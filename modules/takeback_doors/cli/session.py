@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from takeback import outbox
-from takeback.errors import TakebackError
+from takeback.errors import RefusedError, TakebackError
 from takeback.events import StoredEvent
 from takeback.module import Host
 from takeback_doors.cli.lines import Lines
@@ -78,10 +78,19 @@ class Session:
         door = self._host.doorway()
         ctx = door.person(present=request["present"], dry_run=request["dry_run"])
         try:
+            self._keep_door(request)
             result: BaseModel = await door.call(ctx, request["tool"], request["args"])
         except TakebackError as error:
             return _failure(error)
         return b'{"ok":true,"result":' + result.model_dump_json(ensure_ascii=True).encode("ascii") + b"}\n"
+
+    def _keep_door(self, request: dict[str, Any]) -> None:
+        if request["tool"] == "kernel.disable" and request["args"].get("name") == self._host.name:
+            raise RefusedError(
+                "module.own_door",
+                "That is the door this command came in by; it could not be switched on again from here",
+                "`takeback stop` ends the whole daemon.",
+            )
 
     async def _run_while_wanted(self, request: dict[str, Any]) -> bytes | None:
         answer: bytes | None = None

@@ -47,14 +47,21 @@ class Shell:
         given = {key: value for key, value in (args or {}).items() if value not in (None, (), [], "")}
         return self.daemon().call(tool, given, **how)
 
-    def call_if_there(self, tool: str) -> dict[str, Any] | None:
-        """What a tool without arguments answers, or None when its module does not run."""
+    def call_or_why(self, tool: str) -> tuple[dict[str, Any] | None, str]:
+        """What a tool without arguments answers, or None and the reason why its module does not run."""
         try:
-            return self.call(tool)
+            return self.call(tool), ""
         except TakebackError as error:
             if error.code not in ("tool.unknown", "module.off"):
                 raise
-            return None
+            return None, self._standing(tool.partition(".")[0])
+
+    def _standing(self, name: str) -> str:
+        for module in self.call("kernel.modules")["modules"]:
+            if module["name"] == name:
+                why = f" ({module['why']})" if module["why"] else ""
+                return f"The module {name} is {module['state']}{why}"
+        return f"There is no module {name}"
 
     def answer(self, shape: dict[str, Any], show: Callable[[], None]) -> None:
         """Give the result: as JSON when that was asked for, else as `show` prints it."""

@@ -8,14 +8,18 @@ from typing import Any
 import click
 
 from takeback_doors.cli.complete import agent_names
+from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.shell import Shell, with_shell
 
 _name = click.argument("name", shell_complete=agent_names)
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def agents() -> None:
-    """Who may act through takeback, and on what."""
+    """Who may act through takeback, and on what.
+
+    Without a command it lists them.
+    """
 
 
 @agents.command("add")
@@ -113,6 +117,12 @@ def _show_token(shell: Shell, added: dict[str, Any]) -> None:
 
     say(f"The token of {added['agent']['name']}. It is not shown again:")
     click.echo(added["token"])
-    if door := shell.call_if_there("mcp.status"):
+    door, why = shell.call_or_why("mcp.status")
+    if door is None:
+        say(f"No agent can come in yet. {why}.")
+        return
+    if door["url"]:
         say(f"An MCP client finds takeback at {door['url']} and sends it as: Authorization: Bearer TOKEN")
+    else:
+        say(f"Nobody can come in over HTTP. {door['problem']}")
     say("A client that starts its servers itself runs: takeback mcp --token-file FILE")

@@ -36,8 +36,7 @@ def _show(page: dict[str, Any]) -> None:
     rows = []
     for row in page["rows"]:
         outcome = text(row["outcome"], "green" if row["outcome"] == "ok" else "red")
-        took = f"{row['duration_us'] / 1000:.1f} ms"
-        rows.append((times.short(row["at"]), row["caller"], row["tool"], outcome, took))
-    show_table(("When", "Caller", "Tool", "Outcome", "Took"), rows, wide="Caller", none="No calls that fit.")
+        rows.append((times.short(row["at"]), row["caller"], row["tool"], outcome, row["reason"]))
+    show_table(("When", "Caller", "Tool", "Outcome", "Why"), rows, wide="Why", none="No calls that fit.")
     if page["next"] is not None:
         say(f"There is more: --cursor {page['next']}")

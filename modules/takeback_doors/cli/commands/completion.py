@@ -14,7 +14,7 @@ from takeback_doors.cli.shell import Shell, without_start
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@click.command(no_args_is_help=True)
 @click.argument("shell_name", metavar="[bash|zsh|fish]", type=click.Choice(_SHELLS))
 @click.option("--install", is_flag=True, help="Write it to where that shell looks, instead of to stdout.")
 @without_start

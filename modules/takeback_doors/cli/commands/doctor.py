@@ -53,7 +53,11 @@ def _show(found: list[dict[str, Any]]) -> None:
 
     rows = []
     for check in found:
-        words = check["detail"] if check["ok"] or not check["hint"] else f"{check['detail']}. {check['hint']}"
+        words = check["detail"] if check["ok"] else _sentences(check["detail"], check["hint"])
         verdict = text("ok", "green") if check["ok"] else text("NOT OK", "red")
         rows.append((verdict, check["name"], words))
     show_table(("", "Check", "Found"), rows, wide="Found", none="Nothing was looked at.")
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts if part)

@@ -17,7 +17,7 @@ def gc(shell: Shell) -> None:
     Acts older than the retention time go, but those that are pinned, and then the copies of files that
     nothing needs any more. It also happens by itself, once a day.
     """
-    collected = {name: shell.call_if_there(f"{name}.gc") for name in ("undo", "files")}
+    collected = {name: shell.call_or_why(f"{name}.gc")[0] for name in ("undo", "files")}
     shell.answer(collected, lambda: _show(collected))
 
 

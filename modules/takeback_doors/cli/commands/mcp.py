@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from takeback.errors import RefusedError, UsageError
-from takeback_doors.cli.place import home
+from takeback.errors import RefusedError, TakebackError, UsageError
+from takeback_doors.cli.place import use_home
 from takeback_doors.cli.shell import Shell, with_shell
 
 _LONGEST = 4096
@@ -22,11 +22,17 @@ _LONGEST = 4096
     metavar="FILE",
     help="The agent's token; a file that is yours alone. Else TAKEBACK_TOKEN.",
 )
+@click.option(
+    "--home",
+    "folder",
+    metavar="DIR",
+    help="As TAKEBACK_HOME, which many clients do not pass on.",
+)
 @with_shell
-def mcp(shell: Shell, token_file: Path | None) -> int:
+def mcp(shell: Shell, token_file: Path | None, folder: str | None) -> int:
     """Speak MCP on stdin and stdout.
 
-    It is for clients that start their servers themselves.
+    It is for clients that start their servers themselves. It starts the daemon when none runs.
     """
     token = _read(token_file) if token_file else os.environ.get("TAKEBACK_TOKEN", "").strip()
     if not token:
@@ -35,10 +41,25 @@ def mcp(shell: Shell, token_file: Path | None) -> int:
             "No agent's token was given",
             "Make one with `takeback agents add NAME`, then use --token-file or TAKEBACK_TOKEN.",
         )
-    shell.daemon().close()
+    if folder:
+        use_home(folder)
+    door = _door(shell)
     from takeback_doors.mcp.bridge import main as bridge
 
-    return bridge(str(home().runtime / "mcp.sock"), token)
+    return bridge(door, token)
+
+
+def _door(shell: Shell) -> str:
+    with shell.daemon():
+        status, why = shell.call_or_why("mcp.status")
+    if status is None:
+        raise TakebackError(
+            "mcp.off",
+            f"The agents' door is not open: {why}",
+            "`takeback modules enable mcp` opens it, if you want it open.",
+            retryable=True,
+        )
+    return str(status["socket"])
 
 
 def _read(path: Path) -> str:

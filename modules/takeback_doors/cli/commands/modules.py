@@ -6,17 +6,20 @@ from typing import Any
 
 import click
 
-from takeback.errors import RefusedError
 from takeback_doors.cli.complete import module_names
+from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.output import say
 from takeback_doors.cli.shell import Shell, with_shell
 
 _name = click.argument("name", shell_complete=module_names)
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def modules() -> None:
-    """See modules, and switch them on and off."""
+    """See modules, and switch them on and off.
+
+    Without a command it lists them.
+    """
 
 
 @modules.command("list")
@@ -40,12 +43,6 @@ def enable(shell: Shell, name: str) -> None:
 @with_shell
 def disable(shell: Shell, name: str) -> None:
     """Switch a module off; calls that are running are finished first."""
-    if name == "cli":
-        raise RefusedError(
-            "module.own_door",
-            "That is the door this command came in by; it could not be switched on again from here",
-            "`takeback stop` ends the whole daemon.",
-        )
     _change(shell, "kernel.disable", name)
 
 

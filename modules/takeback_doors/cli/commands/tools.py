@@ -9,12 +9,16 @@ from typing import Any
 import click
 
 from takeback_doors.cli.complete import tool_names
+from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.shell import Shell, with_shell
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def tools() -> None:
-    """What can be called, and calling it."""
+    """What can be called, and calling it.
+
+    Without a command it lists them.
+    """
 
 
 @tools.command("list")
