@@ -92,19 +92,19 @@ class Store:
                 await _to_the_end(job.fate())
             raise
 
-    def submit(self, fn: Callable[[Transaction], T]) -> Job[T]:
+    def submit(self, fn: Callable[[Transaction], T], *, ride: bool = False) -> Job[T]:
         """Queues `fn` without waiting; it is committed no later than anything queued after it.
 
-        A failure that nobody waits for is logged. Raises `store.closed`. To be called on the loop's thread.
+        With `ride` it waits for that, and shares its commit, instead of beginning one by itself: for the
+        caller that is about to queue something more. A failure that nobody waits for is logged. Raises
+        `store.closed`. To be called on the loop's thread.
         """
         self._require_open()
         job = Job(fn)
         self._queue.append(job)
         self._last = job
-        # Set after the append and cleared before the take: a job is either taken or brings its own drain.
-        if not self._handed_over:
-            self._handed_over = True
-            sqlite.hand_over(self._writer, self._drain)
+        if not ride:
+            self._set_off()
         return job
 
     async def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
@@ -114,6 +114,7 @@ class Store:
         """
         last = self._last
         if last is not None and not last.settled:
+            self._set_off()  # it may have been waiting for a ride
             await last.fate()
         self._require_open()
         return await sqlite.run(self._reader, lambda connection: sqlite.snapshot(connection, fn))
@@ -145,6 +146,7 @@ class Store:
         await _to_the_end(self._finish())
 
     async def _finish(self) -> None:
+        self._set_off()
         # Each closes after what its thread has been given; the writer last, so that it folds the WAL in.
         await self._reader.close()
         await self._writer.close()
@@ -152,6 +154,12 @@ class Store:
     def _require_open(self) -> None:
         if self._closed:
             raise TakebackError("store.closed", "The database is closed.", "Start takeback again.")
+
+    def _set_off(self) -> None:
+        # Set after the append and cleared before the take: a job is either taken or brings its own drain.
+        if not self._handed_over:
+            self._handed_over = True
+            sqlite.hand_over(self._writer, self._drain)
 
     def _drain(self) -> None:
         """Takes all that is queued through one commit, on the writer's thread."""

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -517,3 +518,25 @@ def _apply_to_model(model, steps):
         elif step == "raise":
             return None
     return rows
+
+
+async def test_a_job_that_rides_shares_the_commit_of_what_follows(store):
+    commits = []
+    stop = faults.install(lambda point: commits.append(point) if point == "store.committed" else None)
+    riding = store.submit(_add("rides"), ride=True)
+    await anyio.lowlevel.checkpoint()
+    assert not riding.settled
+    await store.transaction(_add("drives"))
+    assert riding.settled
+    stop()
+    assert len(commits) == 1
+
+
+async def test_a_job_that_rides_is_seen_by_readers_and_by_a_close(tmp_path):
+    async with await Store.open(tmp_path / "t.db") as opened:
+        await opened.migrate("notes", _TABLE)
+        opened.submit(_add("seen"), ride=True)
+        assert await opened.read(lambda db: db.execute("SELECT count(*) FROM note").fetchone()[0]) == 1
+        opened.submit(_add("last"), ride=True)
+    async with await Store.open(tmp_path / "t.db") as opened:
+        assert await opened.read(lambda db: db.execute("SELECT count(*) FROM note").fetchone()[0]) == 2

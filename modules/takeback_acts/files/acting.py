@@ -89,7 +89,7 @@ class Actor:
 
         try:
             # Queued before `undo.begin`, so that it is in the same commit.
-            self._store.submit(capture)
+            self._store.submit(capture, ride=True)
             async with _preparing(script, supply) as prepared, self._act(ctx, plan) as opened:
                 faults.point("files.begun")
                 await prepared()
@@ -104,7 +104,8 @@ class Actor:
     def _end(self, script: Script, key: str) -> None:
         """Forgets the script, unless something of it lies about that the next start must see to."""
         if not script.left():
-            self._store.submit(lambda tx: recovery.end(tx, key))
+            # What confirms or abandons the act follows at once.
+            self._store.submit(lambda tx: recovery.end(tx, key), ride=True)
 
     def _act(self, ctx: Context, plan: Plan) -> AbstractAsyncContextManager[BegunAct]:
         return act(

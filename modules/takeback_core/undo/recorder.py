@@ -15,7 +15,7 @@ from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import Actors, unknown_act
 from takeback_core.undo.happenings import UndoRecorded
 from takeback_core.undo.inverse import InverseCheck
-from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded, Touched
+from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded, State, Touched
 from takeback_core.undo.running import Running
 
 
@@ -27,6 +27,7 @@ class Recorder:
         self._actors = actors
         self._inverses = inverses
         self._running = running
+        self._begun_here: dict[str, tuple[str, State]] = {}
 
     async def add(self, ctx: Context, args: RecordAct, state: str) -> Recorded:
         """Insert a row in one durable transaction; raises what `InverseCheck.check` raises."""
@@ -44,10 +45,16 @@ class Recorder:
         faults.point("undo.recording")
         await self._store.transaction(insert)
         faults.point("undo.recorded")
+        if state == "pending":
+            self._begun_here[row["id"]] = (ctx.caller, "final" if args.inverse_tool is None else "done")
         return Recorded(id=row["id"])
 
     async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
-        """Make a begun act `done`; only for the module that began it."""
+        """Make a begun act `done`; only for the module that began it.
+
+        A confirmation that only says so is not waited for: readers see it, and what a crash swallows of it
+        the next start finds out by looking, since the intent is durable.
+        """
         given = None if args.inverse_input is None else rows.dumps(args.inverse_input)
 
         def confirm(tx: Transaction) -> ActState:
@@ -67,6 +74,10 @@ class Recorder:
             return self.settle(tx, row, "done")
 
         faults.point("undo.confirming")
+        begun_by, state = self._begun_here.pop(args.id, (None, None))
+        if begun_by == ctx.caller and state is not None and args.model_fields_set == {"id"}:
+            self._store.submit(confirm)
+            return ActState(id=args.id, state=state)
         answer = await self._store.transaction(confirm)
         faults.point("undo.confirmed")
         return answer
@@ -82,6 +93,7 @@ class Recorder:
 
     async def begun(self, ctx: Context, row_id: str) -> rows.Row:
         """A row that the calling module began; raises `undo.unknown_act`."""
+        self._begun_here.pop(row_id, None)
         return await self._store.read(lambda db: self._begun(db, ctx, row_id))
 
     def _begun(self, db: rows.Database, ctx: Context, row_id: str) -> rows.Row:
