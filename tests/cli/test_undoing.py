@@ -180,17 +180,34 @@ def test_dependents_are_named_and_come_along_when_asked(served: Cli, folder: Pat
 
 
 def test_rewind_takes_all_back_or_skips_what_conflicts(served: Cli, folder: Path):
-    served.json("rewind", "--since", "1h", "--skip-conflicts")
+    served.run("rewind", "--since", "1h", "--skip-conflicts")
     write(served, folder / "a.txt", "x")
     write(served, folder / "b.txt", "x")
     (folder / "b.txt").write_text("mine")
     assert set(served.json("rewind", "--since", "1h", "--dry-run")) == {"ok", "plan"}
     assert served.run("rewind", "--since", "1h", "--json").code == 3
     assert (folder / "a.txt").exists()
-    done = served.json("rewind", "--since", "1h", "--skip-conflicts")
-    assert {"ok", "plan", "results"} <= set(done)
+    ran = served.run("rewind", "--since", "1h", "--skip-conflicts", "--json")
+    assert (ran.code, ran.json["ok"]) == (3, True)
+    assert {"plan", "results", "skipped"} <= set(ran.json)
+    assert [step["summary"] for step in ran.json["skipped"]] == [f"Created {folder}/b.txt"]
     assert not (folder / "a.txt").exists()
     assert (folder / "b.txt").read_text() == "mine"
+
+
+def test_what_was_left_out_is_named(cli: Cli):
+    path = cli.work / "b.txt"
+    write(cli, path, "x")
+    later = write(cli, path, "y")
+    path.write_text("mine")
+    ran = cli.run("rewind", "--since", "1h", "--skip-conflicts")
+    assert ran.code == 3
+    assert "Nothing could be taken back" in ran.out
+    assert ran.err.count("b.txt") == 2
+    assert later[:13] in ran.err
+    path.write_text("y")
+    done = cli.run("rewind", "--since", "1h", "--skip-conflicts", "--json")
+    assert (done.code, done.json["skipped"]) == (0, [])
 
 
 @pytest.mark.parametrize("command", [["undo", "--last"], ["redo", "--last"], ["rewind", "--since", "1h"]])

@@ -27,11 +27,24 @@ def show_plan(plan: dict[str, Any], *, stderr: bool = False) -> None:
                 _show_conflict(out, conflict, step)
 
 
-def show_results(results: Sequence[dict[str, Any]]) -> None:
-    """Print in one line what became of the acts."""
+def show_results(results: Sequence[dict[str, Any]], *, left: int = 0) -> None:
+    """Print in one line what became of the acts, `left` of which were left out."""
     counts = Counter(_outcome(result) for result in results)
     words = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
-    screen.console().print(screen.text(words or "There was nothing to do"))
+    nothing = "Nothing could be taken back" if left else "There was nothing to do"
+    screen.console().print(screen.text(words or nothing))
+
+
+def show_skipped(steps: Sequence[dict[str, Any]]) -> None:
+    """Say on stderr which steps were left out, each with its reason."""
+    if not steps:
+        return
+    out = screen.console(stderr=True)
+    short = shortened([step["act"] for step in steps])
+    out.print(screen.text(f"{len(steps)} left out:"))
+    for step in steps:
+        why = step.get("reason") or step["status"].replace("_", " ")
+        out.print(_indented(f"{step['summary']} ({why})  {short[step['act']]}", "red"))
 
 
 def _outcome(result: dict[str, Any]) -> str:

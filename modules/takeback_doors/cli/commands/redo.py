@@ -19,10 +19,10 @@ from takeback_doors.cli.undoing import carry_out
 @with_shell
 def redo(
     shell: Shell, act_id: str | None, last: bool, dry_run: bool, digest: str | None, force: bool
-) -> None:
+) -> int:
     """Do again what was taken back: one act, or all of one undo."""
     require_terminal(force=force)
     selection = {"id": find_act(shell, act_id, last=last, undone=True)}
-    carry_out(
+    return carry_out(
         shell, "undo.redo", selection, preview={"redo": True}, dry_run=dry_run, force=force, digest=digest
     )

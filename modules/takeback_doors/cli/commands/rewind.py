@@ -30,7 +30,7 @@ def rewind(
     skip_conflicts: bool,
     digest: str | None,
     force: bool,
-) -> None:
+) -> int:
     """Take many acts back: all of them or none."""
     selection = {"session": session, "turn": turn, "agent": agent}
     selection["since"] = parse_since(since) if since else None
@@ -40,4 +40,4 @@ def rewind(
         raise click.UsageError("--force and --skip-conflicts exclude each other.")
     require_terminal(force=force)
     how = {"skip_conflicts": skip_conflicts}
-    carry_out(shell, "undo.rewind", selection, how=how, dry_run=dry_run, force=force, digest=digest)
+    return carry_out(shell, "undo.rewind", selection, how=how, dry_run=dry_run, force=force, digest=digest)

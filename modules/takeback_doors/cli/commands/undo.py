@@ -26,11 +26,11 @@ def undo(
     with_dependents: bool,
     digest: str | None,
     force: bool,
-) -> None:
+) -> int:
     """Take one act back.
 
     ID is the act's id or its beginning, at least 8 characters.
     """
     require_terminal(force=force)
     selection = {"id": find_act(shell, act_id, last=last), "dependents": with_dependents}
-    carry_out(shell, "undo.run", selection, dry_run=dry_run, force=force, digest=digest)
+    return carry_out(shell, "undo.run", selection, dry_run=dry_run, force=force, digest=digest)
