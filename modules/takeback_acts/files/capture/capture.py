@@ -1,0 +1,77 @@
+"""Capture: a root's baseline, kept up to date, and what changed in it from one look to the next."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from takeback_acts.files.beneath import Home
+from takeback_acts.files.capture.changes import Changes
+from takeback_acts.files.capture.engine import Engine, Options
+from takeback_acts.files.capture.intake import Contents
+
+
+class Capture:
+    """Captures one root. Looks follow one another; each advances the baseline to what it saw.
+
+    `folder` is where the baseline and the kept git objects lie, on the root's file system if they are to be
+    kept. Raises ConflictError `files.root_moved` when the root is not where it was, and what opening a
+    folder raises.
+    """
+
+    def __init__(
+        self, root: bytes, contents: Contents, folder: Path, home: Home, options: Options | None = None
+    ) -> None:
+        self.root = root
+        self._contents = contents
+        self._folder = folder
+        self._home = home
+        self._options = options or Options()
+        self._engine: Engine | None = None
+        self._turn = asyncio.Lock()
+
+    async def baseline(self) -> Changes:
+        """Makes the baseline, or brings it up to date; what changed since the last look is nobody's here."""
+        return await self._look(scan=False)
+
+    async def after(self) -> Changes:
+        """What changed since the last look."""
+        return await self._look(scan=False)
+
+    async def scan(self) -> Changes:
+        """What changed since the last look, found without the watcher."""
+        return await self._look(scan=True)
+
+    async def save(self) -> None:
+        """Puts the baseline on the shelf; without, the next start scans and reads what changed since."""
+        async with self._turn:
+            if self._engine is not None:
+                await asyncio.to_thread(self._engine.save)
+
+    async def close(self) -> None:
+        """Saves the baseline, and lets go of the root."""
+        async with self._turn:
+            if self._engine is not None:
+                engine, self._engine = self._engine, None
+                await asyncio.to_thread(engine.close)
+
+    def live(self) -> set[str]:
+        """The digests in the store that the baseline names; a sweep must spare them."""
+        return self._engine.live() if self._engine is not None else set()
+
+    async def _look(self, *, scan: bool) -> Changes:
+        async with self._turn:
+            # A look that was begun is finished: a thread can't be taken back half way.
+            return await asyncio.shield(asyncio.to_thread(self._run, scan))
+
+    def _run(self, scan: bool) -> Changes:
+        if self._engine is None:
+            engine = Engine(self.root, self._contents, self._folder, self._home, self._options)
+            try:
+                changes = engine.begin()
+            except BaseException:
+                engine.drop()
+                raise
+            self._engine = engine
+            return changes
+        return self._engine.look(scan=scan)

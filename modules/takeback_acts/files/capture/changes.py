@@ -1,0 +1,131 @@
+"""Changes: what differs between two looks at a root."""
+
+from __future__ import annotations
+
+import stat
+from base64 import b64encode
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from takeback_acts.files.capture.tree import Node, Row, Source, kind
+from takeback_acts.files.states import ABSENT, State
+
+
+class What(StrEnum):
+    """How a path differs."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    CONTENT = "content"
+    MODE = "mode"
+    TYPE = "type"
+
+
+class Held(NamedTuple):
+    """What lay at a path. `reason` says why its content could not be captured; empty when it was.
+
+    `kind` is absent, file, link, dir or special; `sha256` names a file's bytes in the store.
+    """
+
+    kind: str = "absent"
+    mode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    uid: int = -1
+    gid: int = -1
+    sha256: str = ""
+    target: bytes = b""
+    reason: str = ""
+
+    def state(self) -> State | None:
+        """The same as a State; None when it can't be brought back: special, or not captured."""
+        if self.kind == "absent":
+            return ABSENT
+        if self.kind == "special" or self.reason:
+            return None
+        return State.model_validate(
+            {
+                "kind": self.kind,
+                "mode": 0 if self.kind == "link" else stat.S_IMODE(self.mode),
+                "mtime_ns": self.mtime_ns,
+                "size": self.size if self.kind == "file" else 0,
+                "sha256": self.sha256,
+                "target": b64encode(self.target).decode(),
+                "owner": self.uid,
+                "group": self.gid,
+            }
+        )
+
+
+NOTHING = Held()
+
+
+class Change(NamedTuple):
+    """A path that differs. Its folder is kept as a node: depth costs nothing until `path` is asked."""
+
+    folder: Node
+    name: bytes
+    what: What
+    before: Held
+    after: Held
+
+    @property
+    def path(self) -> bytes:
+        """The path from the root down; empty for the root itself."""
+        above = self.folder.path()
+        return above + b"/" + self.name if above and self.name else above or self.name
+
+
+class RefMove(NamedTuple):
+    """A reference of a git repository that moved; empty is absent, `ref: NAME` a symbolic one."""
+
+    repository: bytes
+    ref: str
+    old: str
+    new: str
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a look found, in paths and git references, and what must be said about it.
+
+    `by` is how it was found: built, watch or scan. `left_out` names the folders seen this time that can be
+    made again and are not captured. `notes` are codes with a path or a reason behind a colon.
+    """
+
+    by: str
+    paths: list[Change] = field(default_factory=list)
+    refs: list[RefMove] = field(default_factory=list)
+    left_out: list[bytes] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def what_changed(before: Held, after: Held) -> What:
+    """The one word for how a path differs."""
+    if before.kind == "absent":
+        return What.CREATED
+    if after.kind == "absent":
+        return What.DELETED
+    if before.kind != after.kind:
+        return What.TYPE
+    same = (before.sha256, before.target, before.reason) == (after.sha256, after.target, after.reason)
+    return What.MODE if same and before.mode != after.mode else What.CONTENT
+
+
+def held_folder(node: Node) -> Held:
+    """A folder's entry."""
+    reason = "" if node.left == Source.NONE else node.left.name.lower()
+    return Held("dir", node.own[0], 0, node.own[3], node.uid, node.gid, reason=reason)
+
+
+def held(row: Row | None, sha256: str | None = None) -> Held:
+    """What a row says; `sha256` is where the content is now when it lay with git, empty when it is lost."""
+    if row is None:
+        return NOTHING
+    mode, _, size, mtime, _ = row.mark
+    what, reason = kind(mode), ""
+    digest = row.digest.hex() if row.source == Source.BLOB else sha256 or ""
+    if what == "file" and not digest:
+        reason = "lost" if row.source == Source.GIT else row.source.name.lower()
+    return Held(what, mode, size, mtime, row.uid, row.gid, digest, row.target, reason)

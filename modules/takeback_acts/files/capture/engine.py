@@ -1,0 +1,269 @@
+"""The engine: a root held open, its baseline, and the two ways to find out what differs from it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from takeback.errors import ConflictError, TakebackError
+from takeback_acts.files import beneath, failures
+from takeback_acts.files.beneath import Home
+from takeback_acts.files.capture import crew, leftout, mapped, shelf
+from takeback_acts.files.capture.changes import Changes
+from takeback_acts.files.capture.crew import Crew, CrewError
+from takeback_acts.files.capture.gather import Gather, Tools
+from takeback_acts.files.capture.intake import Contents, Intake
+from takeback_acts.files.capture.leftout import LeftOut
+from takeback_acts.files.capture.look import Look
+from takeback_acts.files.capture.refmoves import RefMoves
+from takeback_acts.files.capture.repositories import Repositories
+from takeback_acts.files.capture.shelf import ShelfError
+from takeback_acts.files.capture.tour import Tour
+from takeback_acts.files.capture.tree import Node, Source, Tree, walk
+from takeback_acts.files.capture.watch import Watch, WatchError
+from takeback_acts.files.capture.worker import Difference
+from takeback_acts.files.paths import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a root is captured.
+
+    `left_out` are the rules of LeftOut. `watch` off means a scan at every look. A scan is made at least
+    every `scan_every` seconds, with two processes from `crew_from` entries on.
+    """
+
+    left_out: Sequence[str] = leftout.DEFAULTS
+    watch: bool = True
+    scan_every: float = 600.0
+    crew_from: int = 5_000
+
+
+class Engine:
+    """A root that is held open, with its tree. Calls block, one at a time."""
+
+    def __init__(self, root: bytes, contents: Contents, folder: Path, home: Home, options: Options) -> None:
+        self._path, self._home, self._options = root, home, options
+        self._contents = contents
+        self._folder = folder
+        self._root = beneath.open_folder(root, home)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._repositories = Repositories(folder / "git")
+        device = os.fstat(self._root).st_dev
+        rules = LeftOut(options.left_out)
+        self._tools = Tools(Intake(contents), rules, self._repositories, home, device)
+        self._tree = Tree(Node(None, b""))
+        self._watch: Watch | None = None
+        self._crew: Crew | None = None
+        self._scanned = 0.0
+        self._notes: list[str] = []
+
+    def begin(self) -> Changes:
+        """Takes the baseline from the shelf and scans, or builds it."""
+        with failures.reported(self._path):
+            known = self._shelved()
+            self._see(known)
+            if known is not None:
+                self._tree = known
+                return self.look(scan=True)
+            return self._build()
+
+    def look(self, *, scan: bool) -> Changes:
+        """What differs from the baseline, which is advanced."""
+        self._check_root()
+        look = Look(self._tree, self._root, self._tools)
+        try:
+            with failures.reported(self._path):
+                changes = Changes(self._ask(look, scan))
+                look.examine()
+                changes.paths = look.changes(self._fetch)
+                moves = RefMoves(self._repositories, look)
+                changes.refs = moves.found()
+                self._contents.sync()
+            self._check_root()
+            look.apply()
+            moves.apply()
+        except BaseException:
+            # The watcher's marks are spent, so only a scan can tell what is left to see.
+            self._scanned = 0.0
+            raise
+        finally:
+            look.close()
+        changes.left_out = sorted(node.path() for node in look.left if node.left == Source.LEFT_OUT)
+        changes.notes = [*look.notes, *self._said()]
+        return changes
+
+    def save(self) -> None:
+        """Puts the baseline on the shelf."""
+        meta = {
+            "root": self._path.hex(),
+            "identity": _identity(self._root),
+            "rules": self._tools.left_out.rules,
+            "keeps": [[*key, number] for key, number in self._repositories.numbers.items()],
+            "refs": {path.hex(): refs for path, refs in self._repositories.refs.items()},
+        }
+        with failures.reported(os.fsencode(self._folder)):
+            shelf.save(self._folder / "baseline", self._tree, meta)
+
+    def close(self) -> None:
+        """Saves, and ends."""
+        try:
+            self.save()
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Ends without saving."""
+        if self._watch is not None:
+            self._watch.close()
+        if self._crew is not None:
+            self._crew.close()
+        os.close(self._root)
+
+    def live(self) -> set[str]:
+        """The digests of blobs in the tree."""
+        return {digest.hex() for node in walk(self._tree.top) for digest in node.digests(Source.BLOB)}
+
+    def _shelved(self) -> Tree | None:
+        try:
+            found = shelf.load(self._folder / "baseline")
+        except ShelfError as error:
+            self._notes.append(f"baseline.rebuilt: {error}")
+            return None
+        if found is None:
+            return None
+        tree, meta = found
+        if meta["identity"] != _identity(self._root) or tuple(meta["rules"]) != self._tools.left_out.rules:
+            self._notes.append("baseline.rebuilt: the root or the rules are others")
+            return None
+        self._repositories.numbers = {(device, inode): number for device, inode, number in meta["keeps"]}
+        self._repositories.refs = {bytes.fromhex(path): refs for path, refs in meta["refs"].items()}
+        return tree
+
+    def _build(self) -> Changes:
+        top = Node(None, b"")
+        tour = Tour(self._root, top)
+        gather = Gather(self._tools, tour)
+        try:
+            gather.fill(top)
+        finally:
+            tour.close()
+        if top.left != Source.NONE:
+            raise TakebackError(
+                "files.io", f"{shown(self._path)} could not be read", "Look at its permissions."
+            )
+        self._contents.sync()
+        self._check_root()
+        self._tree = Tree(top)
+        self._scanned = time.monotonic()
+        self.save()
+        left_out = sorted(node.path() for node in gather.left if node.left == Source.LEFT_OUT)
+        return Changes("built", left_out=left_out, notes=self._said())
+
+    def _see(self, known: Tree | None) -> None:
+        if not self._options.watch:
+            return
+        try:
+            self._watch = Watch(self._root, self._tools.left_out)
+            self._watch.start(known.top if known is not None else None)
+        except WatchError as error:
+            self._notes.append(f"watch.off: {error.strerror}")
+            self._unsee()
+
+    def _unsee(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _ask(self, look: Look, scan: bool) -> str:
+        due = time.monotonic() - self._scanned > self._options.scan_every
+        dirty = self._watch.dirty(self._tree.top) if self._watch is not None else []
+        if self._watch is not None and self._watch.lost:
+            self._notes.append(f"watch.lost: {self._watch.lost}")
+            again = self._watch.lost == "overflow"
+            self._unsee()
+            if again:
+                self._see(self._tree)
+            scan = True
+        if self._watch is None or scan or due:
+            self._scan(look)
+            return "scan"
+        for node, names, whole, mode in dirty:
+            if whole:
+                look.whole(node)
+            asked = look.ask(node)
+            asked.names |= names
+            asked.mode = asked.mode or mode
+        for node, linked in self._tree.linked.items():
+            look.ask(node).names |= linked
+        return "watch"
+
+    def _scan(self, look: Look) -> None:
+        nodes, differences = self._differences()
+        look.differs(nodes, differences)
+        for node, names in self._tree.racy.items():
+            look.ask(node).names |= names
+        self._mapped(look)
+        for node in nodes.values():
+            closed = [child.name for child in node.children.values() if child.left == Source.DENIED]
+            if closed:
+                look.ask(node).names.update(closed)
+        self._scanned = time.monotonic()
+
+    def _differences(self) -> tuple[dict[int, Node], list[Difference]]:
+        if self._tree.count() >= self._options.crew_from:
+            try:
+                self._crew = self._crew or Crew(self._root)
+                return self._crew.scan(self._tree)
+            except CrewError as error:
+                self._notes.append(f"crew.lost: {error.strerror}")
+                if self._crew is not None:
+                    self._crew.close()
+                    self._crew = None
+        return crew.scan_here(self._root, self._tree)
+
+    def _mapped(self, look: Look) -> None:
+        written = mapped.inodes(self._tools.device)
+        if not written:
+            return
+        for node in walk(self._tree.top):
+            for name in node.of_inodes(written):
+                look.ask(node).names.add(name)
+                look.afresh.add((node, name))
+
+    def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
+        return {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}
+
+    def _check_root(self) -> None:
+        try:
+            handle = beneath.open_folder(self._path, self._home)
+        except TakebackError as error:
+            raise _moved(self._path) from error
+        try:
+            same = _identity(handle) == _identity(self._root)
+        finally:
+            os.close(handle)
+        if not same:
+            raise _moved(self._path)
+
+    def _said(self) -> list[str]:
+        notes = [*self._notes, *self._repositories.notes]
+        self._notes.clear()
+        self._repositories.notes.clear()
+        return notes
+
+
+def _identity(handle: int) -> list[int]:
+    found = os.fstat(handle)
+    return [found.st_dev, found.st_ino]
+
+
+def _moved(path: bytes) -> ConflictError:
+    return ConflictError(
+        "files.root_moved",
+        f"{shown(path)} is not the folder any more that it was",
+        "Move it back, or grant the folder that is there now.",
+    )

@@ -1,0 +1,123 @@
+"""Gathering: a folder that is not known yet becomes nodes, with everything in it taken into the store."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import NamedTuple
+
+from takeback.errors import RefusedError
+from takeback_acts.files.beneath import Home
+from takeback_acts.files.capture.intake import Intake, is_racy
+from takeback_acts.files.capture.leftout import LeftOut
+from takeback_acts.files.capture.repositories import Beneath, Repositories
+from takeback_acts.files.capture.tour import Tour
+from takeback_acts.files.capture.tree import Node, Row, Source
+from takeback_acts.files.capture.worker import entries
+
+_DENIED = {errno.EACCES, errno.EPERM}
+
+
+class Tools(NamedTuple):
+    """What gathering works with. `device` is the root's: other mounts are not crossed."""
+
+    intake: Intake
+    left_out: LeftOut
+    repositories: Repositories
+    home: Home
+    device: int
+
+
+class Gather:
+    """Fills nodes. `left` names the folders that were not entered, `spared` rows known from elsewhere.
+
+    A file that was moved along with its folder has the very same mark as before, so its content is known.
+    """
+
+    def __init__(
+        self, tools: Tools, tour: Tour[Node], spared: dict[tuple[int, ...], Row] | None = None
+    ) -> None:
+        self._tools = tools
+        self._tour = tour
+        self._spared = spared or {}
+        self.left: list[Node] = []
+
+    def fill(self, top: Node) -> None:
+        """Fills a node and makes all below it; what can't be entered is marked with the reason."""
+        stack: list[tuple[Node, Beneath | None]] = [(top, None)]
+        while stack:
+            node, tracked = stack.pop()
+            at = time.time_ns()
+            try:
+                folder = self._tour.to(node)
+                found = os.fstat(folder)
+                node.know(found, settled=not is_racy(found, at))
+                tracked = self._tracked(folder, node, tracked)
+                node.left = self._left(folder, node, tracked, found)
+                if node.left == Source.NONE:
+                    self._list(folder, node, tracked)
+            except OSError as error:
+                node.left = Source.DENIED if error.errno in _DENIED else Source.FAILED
+            if node.left != Source.NONE:
+                self.left.append(node)
+                continue
+            stack.extend(
+                (child, tracked and tracked.below(name))
+                for name, child in reversed(node.children.items())
+                if self._entered(child, tracked)
+            )
+
+    def _list(self, folder: int, node: Node, tracked: Beneath | None) -> None:
+        take, spared = self._tools.intake.take, self._spared
+        if tracked is not None:
+            node.repository = tracked.repository.number
+        for name, found in entries(folder):
+            if found is None:
+                node.children[name] = Node(node, name)
+                continue
+            row = spared.get(
+                (found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode)
+            )
+            if row is None:
+                row = take(folder, name, found, tracked)
+            if row is None:
+                node.settled = False
+            else:
+                node.append(name, row)
+        if b"objects" in node.children and self._tools.repositories.looks_like_git(folder):
+            self._keep(folder, node)
+
+    def _keep(self, folder: int, node: Node) -> None:
+        number = self._tools.repositories.mirror(folder, node.path())
+        if number is not None:
+            child = node.children[b"objects"]
+            child.know(os.stat(b"objects", dir_fd=folder, follow_symlinks=False), settled=True)
+            child.left, child.repository = Source.GIT_OBJECTS, number
+
+    def _entered(self, child: Node, tracked: Beneath | None) -> bool:
+        if child.left == Source.NONE and self._tools.left_out.by_name(child.name):
+            child.left = Source.NONE if tracked and tracked.tracks_in(child.name) else Source.LEFT_OUT
+        if child.left == Source.NONE:
+            return True
+        self.left.append(child)
+        return False
+
+    def _tracked(self, folder: int, node: Node, tracked: Beneath | None) -> Beneath | None:
+        try:
+            os.stat(b".git", dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return tracked
+        repository = self._tools.repositories.open(folder, node.path())
+        return repository.beneath(b"") if repository is not None else None
+
+    def _left(self, folder: int, node: Node, tracked: Beneath | None, found: os.stat_result) -> Source:
+        if found.st_dev != self._tools.device:
+            return Source.MOUNT
+        try:
+            self._tools.home.check(found, node.name)
+        except RefusedError:
+            return Source.HOME
+        if node.parent is not None and tracked is None and self._tools.left_out.by_marker(folder, node.name):
+            return Source.LEFT_OUT
+        return Source.NONE

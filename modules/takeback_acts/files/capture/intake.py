@@ -1,0 +1,189 @@
+"""Intake: what lies at a name becomes a row, and its bytes are kept, read once and at one moment."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from takeback.errors import ConflictError
+from takeback_acts.files.capture.tree import Row, Source
+from takeback_acts.files.capture.worker import mark
+from takeback_acts.files.reading import CHUNK, steady
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# What a clock tick of the kernel may hide, and what a file system that counts in two seconds may.
+_TICK = 20_000_000
+_COARSE = 2_100_000_000
+_TRIES = 5
+_DENIED = {errno.EACCES, errno.EPERM}
+
+
+class Contents(Protocol):
+    """Where bytes are kept by their SHA-256. Calls come from one thread at a time, and may block."""
+
+    def put_file(self, handle: int, size: int) -> str:
+        """Keeps an open file's bytes from where it stands; answers their digest in hex."""
+        ...
+
+    def put(self, data: bytes) -> str:
+        """Keeps bytes; answers their digest in hex."""
+        ...
+
+    def get(self, sha256: str) -> bytes:
+        """Kept bytes, verified; raises NotFoundError or TakebackError."""
+        ...
+
+    def sync(self) -> None:
+        """Makes durable all that was put before."""
+        ...
+
+
+class Tracked(Protocol):
+    """What git has of one folder's files."""
+
+    def expected(self, name: bytes, size: int) -> bytes | None:
+        """The kept object of this size that git tracks the file as; the bytes are then compared."""
+        ...
+
+
+class Intake:
+    """Takes entries into the store."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._clock: Callable[[], int] = time.time_ns
+        self.taken = 0
+
+    def take(
+        self, folder: int, name: bytes, found: os.stat_result, tracked: Tracked | None = None
+    ) -> Row | None:
+        """The row of an entry, its content kept; None when it vanished or became a folder."""
+        if stat.S_ISREG(found.st_mode):
+            return self._file(folder, name, found, tracked)
+        if stat.S_ISLNK(found.st_mode):
+            return _link(folder, name, found)
+        return _row(found, Source.SPECIAL, racy=False)
+
+    def _file(self, folder: int, name: bytes, found: os.stat_result, tracked: Tracked | None) -> Row | None:
+        at = self._clock()
+        try:
+            handle = os.open(name, _FILE, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return self._refused(folder, name, found, error)
+        try:
+            return self._read(handle, found, at, name, tracked)
+        except ConflictError:
+            return _row(os.fstat(handle), Source.UNSTABLE, racy=True)
+        except OSError:
+            return _row(os.fstat(handle), Source.FAILED, racy=True)
+        finally:
+            os.close(handle)
+
+    def _read(
+        self, handle: int, found: os.stat_result, at: int, name: bytes, tracked: Tracked | None
+    ) -> Row | None:
+        if found.st_size < CHUNK:
+            data = os.read(handle, found.st_size + 1)
+            after = os.fstat(handle)
+            if len(data) == found.st_size and mark(after) == mark(found):
+                return self._kept(data, after, at, name, tracked)
+            found = after
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        return self._large(handle, name, tracked)
+
+    def _kept(self, data: bytes, found: os.stat_result, at: int, name: bytes, tracked: Tracked | None) -> Row:
+        self.taken += 1
+        racy = is_racy(found, at)
+        oid = tracked.expected(name, len(data)) if tracked is not None else None
+        if oid is not None and git_name(data, len(oid)) == oid:
+            return _row(found, Source.GIT, oid, racy=racy)
+        return _row(found, Source.BLOB, bytes.fromhex(self._contents.put(data)), racy=racy)
+
+    def _large(self, handle: int, name: bytes, tracked: Tracked | None) -> Row:
+        at = self._clock()
+        oid = tracked.expected(name, os.fstat(handle).st_size) if tracked is not None else None
+        if oid is not None:
+            found, digest, _ = steady(handle, name, _GitName(len(oid)).take)
+            if digest == oid.hex():
+                self.taken += 1
+                return _row(found, Source.GIT, oid, racy=is_racy(found, at))
+        found, sha256, _ = steady(handle, name, self._put)
+        self.taken += 1
+        return _row(found, Source.BLOB, bytes.fromhex(sha256), racy=is_racy(found, at))
+
+    def _put(self, handle: int, size: int) -> tuple[str, int]:
+        # The store reads to the end; that nobody wrote meanwhile is for the times before and after to tell.
+        return self._contents.put_file(handle, size), size
+
+    def _refused(self, folder: int, name: bytes, found: os.stat_result, error: OSError) -> Row | None:
+        try:
+            now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if stat.S_IFMT(now.st_mode) != stat.S_IFMT(found.st_mode):
+            return None if stat.S_ISDIR(now.st_mode) else self.take(folder, name, now)
+        return _row(now, Source.DENIED if error.errno in _DENIED else Source.FAILED, racy=False)
+
+
+def is_racy(found: os.stat_result, at: int) -> bool:
+    """Whether a write after that moment could have left the times as they are."""
+    coarse = found.st_ctime_ns % 1_000_000_000 == 0
+    return max(found.st_ctime_ns, found.st_mtime_ns) >= at - (_COARSE if coarse else _TICK)
+
+
+def same_content(row: Row, other: Row) -> bool:
+    """Whether two rows are of the same kind, permissions and bytes, as far as anybody can tell."""
+    if row.mark[0] != other.mark[0] or row.target != other.target:
+        return False
+    if row.source == other.source and row.source in (Source.BLOB, Source.GIT, Source.LINK):
+        return row.digest.rstrip(b"\0") == other.digest.rstrip(b"\0")
+    return row.source == other.source and row.mark == other.mark
+
+
+def git_name(data: bytes, length: int) -> bytes:
+    """The name that git gives to a blob of these bytes, by SHA-1 or SHA-256 as its length says."""
+    hashed = _git_hash(len(data), length)
+    hashed.update(data)
+    return hashed.digest()
+
+
+class _GitName:
+    """Names an open file's bytes as git does, in constant memory."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def take(self, handle: int, size: int) -> tuple[str, int]:
+        hashed, read = _git_hash(size, self._length), 0
+        while part := os.read(handle, CHUNK):
+            hashed.update(part)
+            read += len(part)
+        return hashed.hexdigest(), read
+
+
+def _git_hash(size: int, length: int) -> hashlib._Hash:
+    hashed = hashlib.sha1(usedforsecurity=False) if length == 20 else hashlib.sha256()
+    hashed.update(b"blob %d\0" % size)
+    return hashed
+
+
+def _link(folder: int, name: bytes, found: os.stat_result) -> Row | None:
+    try:
+        return _row(found, Source.LINK, target=os.readlink(name, dir_fd=folder))
+    except OSError:
+        return None
+
+
+def _row(
+    found: os.stat_result, source: Source, digest: bytes = b"", *, racy: bool = False, target: bytes = b""
+) -> Row:
+    linked = found.st_nlink > 1 and stat.S_ISREG(found.st_mode)
+    return Row(mark(found), found.st_uid, found.st_gid, linked, racy, source, digest, target)
