@@ -9,15 +9,21 @@ from rich.text import Text
 
 from takeback_doors.cli import screen, times
 from takeback_doors.cli.ids import shortened
+from takeback_doors.cli.paths import in_words
 from takeback_doors.cli.plain import resource_name
 
+# What is left for a path beside the other columns, and a verb, in a terminal of 80.
+_PATH = 32
+_NAMED = 4
 _COLUMNS = ("When", "Who", "What", "State", "Id")
 
 
 def show_acts(acts: Sequence[dict[str, Any]]) -> None:
     """Print a page of the log."""
     short = shortened([act["id"] for act in acts])
-    rows = [_row(act, short[act["id"]]) for act in acts]
+    # An undo names no resources of its own; what it took back is mostly on the same page.
+    named = [resource for act in acts for resource in _resources(act)]
+    rows = [_row(act, short[act["id"]], named) for act in acts]
     screen.show_table(_COLUMNS, rows, wide="What", none="Nothing has been done yet, or nothing that fits.")
 
 
@@ -43,7 +49,7 @@ def show_act(act: dict[str, Any]) -> None:
 
 def show_line(act: dict[str, Any]) -> None:
     """Print one act on a line of its own."""
-    line = screen.text(f"{times.clock(act['at'])}  {who(act)}  {act['summary']}  ")
+    line = screen.text(f"{times.clock(act['at'])}  {who(act)}  {_what(act, ())}  ")
     line.append_text(screen.state(act["state"]))
     line.append_text(screen.text(f"  {shortened([act['id']])[act['id']]}", "dim"))
     screen.console().print(line, soft_wrap=True)
@@ -57,8 +63,17 @@ def who(act: dict[str, Any]) -> str:
     return str(name)
 
 
-def _row(act: dict[str, Any], short: str) -> list[Text | str]:
-    return [times.short(act["at"]), who(act), act["summary"], screen.state(act["state"]), short]
+def _row(act: dict[str, Any], short: str, named: Sequence[str]) -> list[Text | str]:
+    return [times.short(act["at"]), who(act), _what(act, named), screen.state(act["state"]), short]
+
+
+def _what(act: dict[str, Any], named: Sequence[str]) -> str:
+    return in_words(act["summary"], _resources(act) or named, _PATH)
+
+
+def _resources(act: dict[str, Any]) -> list[str]:
+    # A summary names one or two of them, and a bulk act touches thousands.
+    return [each["resource"] for each in act["touched"][:_NAMED]]
 
 
 def _state(act: dict[str, Any]) -> Text:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from takeback_doors.cli.paths import of_resource
+
 
 def visible(text: str) -> str:
     """The text on one line, with every control, bidi, invisible or broken character written as an escape.
@@ -15,12 +17,8 @@ def visible(text: str) -> str:
 
 
 def resource_name(uri: str) -> str:
-    """A resource as a person writes it: a file's path instead of its URI, safe to show."""
-    if not uri.startswith("files:"):
-        return visible(uri)
-    from urllib.parse import unquote
-
-    return visible(unquote(uri.removeprefix("files:"), errors="surrogateescape"))
+    """A resource as a person writes it: a file's whole path instead of its URI, safe to show."""
+    return visible(of_resource(uri) or uri)
 
 
 def _escaped(char: str) -> str:

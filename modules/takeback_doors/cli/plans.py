@@ -11,9 +11,12 @@ from rich.padding import Padding
 
 from takeback_doors.cli import screen
 from takeback_doors.cli.ids import shortened
-from takeback_doors.cli.plain import resource_name
+from takeback_doors.cli.paths import in_words, near, of_resource
+from takeback_doors.cli.plain import visible
 
 _EFFECTS_SHOWN = 10
+# Beside a status, a verb and an id; the effects below name each path in full.
+_PATH = 40
 
 
 def show_plan(plan: dict[str, Any], *, stderr: bool = False) -> None:
@@ -44,7 +47,7 @@ def show_skipped(steps: Sequence[dict[str, Any]]) -> None:
     out.print(screen.text(f"{len(steps)} left out:"))
     for step in steps:
         why = step.get("reason") or step["status"].replace("_", " ")
-        out.print(_indented(f"{step['summary']} ({why})  {short[step['act']]}", "red"))
+        out.print(_indented(f"{_what(step)} ({why})  {short[step['act']]}", "red"))
 
 
 def _outcome(result: dict[str, Any]) -> str:
@@ -53,7 +56,7 @@ def _outcome(result: dict[str, Any]) -> str:
 
 def _show_step(out: Console, step: dict[str, Any], short: str) -> None:
     line = screen.state(step["status"])
-    line.append_text(screen.text(f"  {step['summary']}"))
+    line.append_text(screen.text(f"  {_what(step)}"))
     line.append_text(screen.text(f"  {short}", "dim"))
     out.print(line)
     if step.get("reason"):
@@ -65,13 +68,24 @@ def _show_step(out: Console, step: dict[str, Any], short: str) -> None:
 
 
 def _effect(effect: dict[str, Any], step: dict[str, Any]) -> str:
-    words = f"{effect['action']} {resource_name(effect['resource'])}"
+    words = f"{effect['action']} {_name(effect['resource'])}"
     return words + _unless_said(effect.get("reason"), step)
 
 
 def _show_conflict(out: Console, conflict: dict[str, Any], step: dict[str, Any]) -> None:
-    words = f"{resource_name(conflict['resource'])} was written since by {conflict['by']}"
+    words = f"{_name(conflict['resource'])} was written since by {conflict['by']}"
     out.print(_indented(words + _unless_said(conflict.get("reason"), step), "red"))
+
+
+def _what(step: dict[str, Any]) -> str:
+    return in_words(
+        step["summary"], [effect["resource"] for effect in step["effects"][:_EFFECTS_SHOWN]], _PATH
+    )
+
+
+def _name(resource: str) -> str:
+    path = of_resource(resource)
+    return visible(near(path) if path else resource)
 
 
 def _unless_said(reason: str | None, step: dict[str, Any]) -> str:

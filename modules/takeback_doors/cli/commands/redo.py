@@ -17,9 +17,7 @@ from takeback_doors.cli.undoing import carry_out
 @click.option("--digest", metavar="DIGEST", help="Refuse any plan but the one with this digest.")
 @click.option("--force", is_flag=True, help="Overwrite in spite of conflicts; asks first, on a terminal.")
 @with_shell
-def redo(
-    shell: Shell, act_id: str | None, last: bool, dry_run: bool, digest: str | None, force: bool
-) -> int:
+def redo(shell: Shell, act_id: str | None, last: bool, dry_run: bool, digest: str | None, force: bool) -> int:
     """Do again what was taken back: one act, or all of one undo."""
     require_terminal(force=force)
     selection = {"id": find_act(shell, act_id, last=last, undone=True)}
