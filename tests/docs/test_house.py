@@ -43,7 +43,8 @@ def test_all_that_set_up_installs_is_pinned():
 
 def _closure(wanted: list[str]) -> set[str]:
     found: set[str] = set()
-    queue = [Requirement(text) for text in wanted]
+    stated = map(Requirement, wanted)
+    queue = [one for one in stated if one.marker is None or one.marker.evaluate()]
     while queue:
         requirement = queue.pop()
         extras = sorted(requirement.extras) or [""]
