@@ -13,7 +13,8 @@ def demo() -> None:
 
     Everything happens in a temporary folder with a daemon of its own, and is removed at the end.
     """
-    from takeback_doors.cli.demo.story import BrokenPromiseError, Story
+    from takeback_doors.cli.demo.promise import BrokenPromiseError
+    from takeback_doors.cli.demo.story import Story
 
     try:
         Story(click.echo).tell()
