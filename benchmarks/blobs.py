@@ -1,0 +1,149 @@
+"""The blob store against bare appends to one file: one blob, many writers, many blobs, and reading back."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.measure import Figure, Sample, compare
+from takeback_acts.files.packs.store import BlobStore
+
+_BYTES = 4096
+_OWNER = "mcp:agent:bench"
+_ONE = 200
+_WRITERS = 64
+_ROUNDS = 10
+_MANY = 100_000
+_READS = 5000
+
+
+async def figures() -> list[Figure]:
+    """Every figure, with a store and a bare file beside it on the same disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with BlobStore(Path(folder) / "packs") as blobs:
+            with _Bare(Path(folder) / "bare") as bare:
+                found = await _small(blobs, bare)
+        async with BlobStore(Path(folder) / "many") as blobs:
+            with _Bare(Path(folder) / "bare-many") as bare:
+                return [*found, *await _bulk(blobs, bare)]
+
+
+class _Bare:
+    """A file that is appended to, and read, without anything else."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle = -1
+
+    def __enter__(self) -> _Bare:
+        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+    def add(self, data: bytes, *, durable: bool) -> None:
+        """Hashes and appends, as the least that a store of blobs can do."""
+        hashlib.sha256(data).digest()
+        os.write(self._handle, data)
+        if durable:
+            os.fdatasync(self._handle)
+
+    def sync(self) -> None:
+        os.fdatasync(self._handle)
+
+    def read(self, number: int) -> bytes:
+        data = os.pread(self._handle, _BYTES, number * _BYTES)
+        hashlib.sha256(data).digest()
+        return data
+
+
+async def _small(blobs: BlobStore, bare: _Bare) -> list[Figure]:
+    async def one() -> float:
+        with blobs.lease(_OWNER) as lease:
+            fresh = [os.urandom(_BYTES) for _ in range(_ONE)]
+            started = time.perf_counter()
+            for data in fresh:
+                await lease.put(data)
+            return (time.perf_counter() - started) / _ONE
+
+    async def floor() -> float:
+        fresh = [os.urandom(_BYTES) for _ in range(_ONE)]
+        started = time.perf_counter()
+        for data in fresh:
+            bare.add(data, durable=True)
+        return (time.perf_counter() - started) / _ONE
+
+    async def writers() -> float:
+        fresh = [[os.urandom(_BYTES) for _ in range(_ROUNDS)] for _ in range(_WRITERS)]
+        started = time.perf_counter()
+        await asyncio.gather(*(_write(blobs, portion) for portion in fresh))
+        return (time.perf_counter() - started) / (_WRITERS * _ROUNDS)
+
+    taken = await compare({"one": one, "floor": floor, "writers": writers}, rounds=9)
+    against = "append + fdatasync"
+    return [
+        Figure("one 4 KB blob, durable", taken["one"], taken["floor"], against, 1.5),
+        Figure("a 4 KB blob of 64 writers, durable", taken["writers"], taken["floor"], against, 0.5),
+    ]
+
+
+async def _write(blobs: BlobStore, portion: list[bytes]) -> None:
+    with blobs.lease(_OWNER) as lease:
+        for data in portion:
+            await lease.put(data)
+
+
+async def _bulk(blobs: BlobStore, bare: _Bare) -> list[Figure]:
+    """The store fills up from round to round, so that merging its indexes is paid for as well."""
+    digests: list[str] = []
+
+    async def many() -> float:
+        fresh = _fresh()
+        with blobs.lease(_OWNER) as lease:
+            started = time.perf_counter()
+            digests[:] = await lease.put_many(fresh)
+            return (time.perf_counter() - started) / _MANY
+
+    async def floor() -> float:
+        fresh = _fresh()
+        started = time.perf_counter()
+        for data in fresh:
+            bare.add(data, durable=False)
+        bare.sync()
+        return (time.perf_counter() - started) / _MANY
+
+    taken = await compare({"many": many, "floor": floor}, rounds=3)
+    read = await compare(_readers(blobs, bare, digests), rounds=5)
+    return [
+        Figure("a 4 KB blob of 100,000 at once", taken["many"], taken["floor"], "append, one fdatasync", 4),
+        Figure("reading a 4 KB blob back", read["ours"], read["floor"], "pread + SHA-256", 6),
+    ]
+
+
+def _readers(blobs: BlobStore, bare: _Bare, digests: list[str]) -> dict[str, Sample]:
+    step = _MANY // _READS
+
+    async def ours() -> float:
+        started = time.perf_counter()
+        for sha256 in digests[::step]:
+            blobs.vault.reader.read(sha256)
+        return (time.perf_counter() - started) / _READS
+
+    async def floor() -> float:
+        started = time.perf_counter()
+        for number in range(0, _MANY, step):
+            bare.read(number)
+        return (time.perf_counter() - started) / _READS
+
+    return {"ours": ours, "floor": floor}
+
+
+def _fresh() -> list[bytes]:
+    """Blobs that nothing has seen before."""
+    seed = os.urandom(_BYTES - 8)
+    return [number.to_bytes(8, "big") + seed for number in range(_MANY)]

@@ -1,0 +1,150 @@
+"""Blobs apart: a file of its own each, named by its digest, in any size and constant memory."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from takeback import faults
+from takeback_acts.files.packs import disk
+from takeback_acts.files.reading import CHUNK, stream, write_all
+
+Cover = Callable[[int], None]
+
+_FICLONE = 0x40049409
+_PORTION = 32 << 20
+_CANNOT = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM, errno.EBADF}
+
+
+class Incoming(NamedTuple):
+    """A whole copy that has no name yet."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
+class Apart:
+    """The files `large/aa/<hex>` of a store, and those that are being copied in. Calls block."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "large"
+        self._incoming = folder / "incoming"
+
+    def prepare(self) -> None:
+        """Makes the folders and clears what a crash left half copied."""
+        for folder in (self._folder, self._incoming):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        for left in self._incoming.iterdir():
+            left.unlink()
+
+    def receive(self, fill: Callable[[int], tuple[str, int]]) -> Incoming:
+        """What `fill(target)` writes, durably; it answers digest and size. If it raises, nothing is left."""
+        path = self._incoming / secrets.token_hex(8)
+        handle = disk.create(path)
+        try:
+            sha256, size = fill(handle)
+            disk.sync(handle)
+        except BaseException:
+            path.unlink()
+            raise
+        finally:
+            os.close(handle)
+        faults.point("packs.apart.copied")
+        return Incoming(path, sha256, size)
+
+    def name(self, incoming: Incoming) -> None:
+        """Gives a copy its name, durably."""
+        path = self.path(incoming.sha256)
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            disk.sync_folder(self._folder)
+        os.rename(incoming.path, path)
+        faults.point("packs.apart.named")
+        disk.sync_folder(path.parent)
+        faults.point("packs.apart.durable")
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob's file is."""
+        return self._folder / sha256[:2] / sha256
+
+    def size(self, sha256: str) -> int | None:
+        """The size of a blob's file, None where there is none; its bytes are not looked at."""
+        try:
+            return self.path(sha256).lstat().st_size
+        except FileNotFoundError:
+            return None
+
+    def remove(self, sha256: str) -> None:
+        """Removes a blob's file."""
+        self.path(sha256).unlink(missing_ok=True)
+        faults.point("packs.apart.removed")
+
+    def names(self) -> Iterator[tuple[str, float]]:
+        """Every file's name and when it was made."""
+        for folder in self._folder.iterdir():
+            for path in folder.iterdir():
+                yield path.name, path.stat().st_mtime
+
+
+def copy(source: int, target: int, cover: Cover) -> tuple[str, int]:
+    """Copies an open file into an empty one as cheaply as the file system can; answers digest and size.
+
+    `cover(size)` is asked before each portion is written. Raises OSError and what `cover` raises.
+    """
+    if _clone(source, target) or _in_kernel(source, target, cover):
+        # The copy itself is hashed: nobody can write between copy and hash.
+        cover(os.fstat(target).st_size)
+        os.lseek(target, 0, os.SEEK_SET)
+        return stream(target, None)
+    os.ftruncate(target, 0)
+    os.lseek(target, 0, os.SEEK_SET)
+    os.lseek(source, 0, os.SEEK_SET)
+    return _by_hand(source, target, cover)
+
+
+def _clone(source: int, target: int) -> bool:
+    if sys.platform != "linux" or os.fstat(source).st_size < CHUNK:
+        return False
+    import fcntl
+
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _in_kernel(source: int, target: int, cover: Cover) -> bool:
+    if sys.platform != "linux":
+        return False
+    done = 0
+    try:
+        while True:
+            left = os.fstat(source).st_size - done
+            cover(done + max(0, min(left, _PORTION)))
+            portion = os.copy_file_range(source, target, max(1, min(left, _PORTION)), done, done)
+            done += portion
+            if portion == 0:
+                # Files of the kernel's own answer nothing here and have content all the same.
+                return done > 0
+    except OSError as error:
+        if error.errno in _CANNOT:
+            return False
+        raise
+
+
+def _by_hand(source: int, target: int, cover: Cover) -> tuple[str, int]:
+    hashed, size = hashlib.sha256(), 0
+    while part := os.read(source, CHUNK):
+        cover(size + len(part))
+        hashed.update(part)
+        write_all(target, part)
+        size += len(part)
+    return hashed.hexdigest(), size

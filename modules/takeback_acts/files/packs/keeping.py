@@ -1,0 +1,255 @@
+"""Keeping: a lease holds blobs from the moment they are handed over until what names them is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+
+from anyio import to_thread
+
+from takeback_acts.files.packs import failures
+from takeback_acts.files.packs.apart import Incoming, copy
+from takeback_acts.files.packs.parcel import Parcel, Wanted
+from takeback_acts.files.packs.record import APART
+from takeback_acts.files.packs.vault import Vault, cost
+from takeback_acts.files.reading import digest as digest_of
+from takeback_acts.files.reading import write_all
+
+_PORTION = 2 << 20
+_SYNC_EVERY = 8
+_MOST_PARCELS = 16
+_LONGEST_OWNER = 255
+
+
+class Lease:
+    """Blobs that no sweep takes away before the lease ends, kept for one owner (a caller's label).
+
+    Leave it once the row that names the blobs is durable, and write that row only after `settle`, `durable`
+    or one of the `put`s. `keep`, `keep_file`, `holds` and `settle` are for any thread, the rest for the
+    event loop. Keeping raises TakebackError `blobs.full` and `blobs.agent_full` before anything is written,
+    `blobs.closed`, and `blobs.no_space`, `blobs.denied`, `blobs.io` where the disk fails; what was durable
+    before stays.
+    """
+
+    def __init__(self, vault: Vault, owner: str) -> None:
+        if not 0 < len(owner.encode()) <= _LONGEST_OWNER:
+            raise ValueError("an owner has 1 to 255 bytes")
+        self._vault = vault
+        self._owner = owner
+        self._lock = threading.Lock()
+        self._pinned: set[bytes] = set()
+        self._wanted: list[Wanted] = []
+        self._size = 0
+        self._parcels: list[Parcel] = []
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def keep(self, data: bytes) -> str:
+        """Keeps bytes; answers their digest. They are not durable before `settle` or `durable`."""
+        sha256, wanted = self._prepared(data)
+        self._add(wanted)
+        return sha256
+
+    def keep_all(self, blobs: Sequence[bytes]) -> list[str]:
+        """Keeps them all, or when there is no room for all, none. They are not durable before `settle`."""
+        prepared: list[tuple[str, Wanted | None]] = []
+        try:
+            prepared.extend(map(self._prepared, blobs))
+        except BaseException:
+            for _, wanted in prepared:
+                self._give_back(wanted)
+            raise
+        for _, wanted in prepared:
+            self._add(wanted)
+        return [sha256 for sha256, _ in prepared]
+
+    def keep_file(self, handle: int, size: int) -> tuple[str, int]:
+        """Keeps an open file's bytes from its beginning, `size` being a guess; answers digest and size.
+
+        Large ones in constant memory, by a clone where the file system can.
+        """
+        small = self._vault.settings.small
+        if size <= small:
+            data = _up_to(handle, size, small + 1)
+            if len(data) <= small:
+                return self.keep(data), len(data)
+        return self._keep_apart(handle, size)
+
+    def holds(self, sha256: str) -> bool:
+        """Whether a blob is there; if so the lease holds it from now on."""
+        digest = bytes.fromhex(sha256)
+        with self._vault.catalog.lock:
+            self._pin(digest)
+            there = self._vault.present(digest)
+            if not there and not any(one.head.digest == digest for one in self._wanted):
+                self._unpin(digest)
+        return there
+
+    def settle(self) -> None:
+        """Blocks until everything kept so far is durable."""
+        for parcel in self._all():
+            parcel.wait()
+
+    async def durable(self) -> None:
+        """Waits until everything kept so far is durable."""
+        for parcel in self._all():
+            await parcel.reached()
+
+    async def put(self, data: bytes) -> str:
+        """Keeps bytes durably; answers their digest."""
+        if len(data) > self._vault.settings.small:
+            sha256 = await to_thread.run_sync(self.keep, data)
+        else:
+            sha256 = self.keep(data)
+        await self.durable()
+        return sha256
+
+    async def put_many(self, blobs: Sequence[bytes]) -> list[str]:
+        """Keeps many durably, with few syncs; when there is no room for all, none. Answers their digests."""
+        digests = await to_thread.run_sync(self.keep_all, blobs)
+        await self.durable()
+        return digests
+
+    async def put_file(self, handle: int, size: int) -> tuple[str, int]:
+        """Keeps an open file's bytes durably; answers digest and size."""
+        found = await to_thread.run_sync(self.keep_file, handle, size)
+        await self.durable()
+        return found
+
+    def close(self) -> None:
+        """Lets go of the blobs. A second close does nothing."""
+        pinned, self._pinned = self._pinned, set()
+        self._vault.catalog.pins.release(pinned)
+
+    def _prepared(self, data: bytes) -> tuple[str, Wanted | None]:
+        """The digest, and the record to be written with its room taken, or None when the blob is there."""
+        self._vault.require_open()
+        sha256 = digest_of(data)
+        digest = bytes.fromhex(sha256)
+        self._pin(digest)
+        if self._vault.present(digest):
+            return sha256, None
+        if len(data) > self._vault.settings.small:
+            wanted = self._vault.told(digest, len(data), self._owner)._replace(payload=data)
+        else:
+            wanted = self._vault.wanted(digest, data, self._owner)
+        self._vault.usage.charge(self._owner, cost(wanted))
+        return sha256, wanted
+
+    def _add(self, wanted: Wanted | None) -> None:
+        if wanted is None:
+            return
+        if wanted.head.flags & APART and wanted.payload:
+            wanted = self._apart_from(wanted)
+        with self._lock:
+            self._wanted.append(wanted)
+            self._size += wanted.head.size
+            if self._size > _PORTION:
+                self._hand(now=len(self._parcels) % _SYNC_EVERY == _SYNC_EVERY - 1)
+        self._throttle()
+
+    def _apart_from(self, wanted: Wanted) -> Wanted:
+        """Writes large bytes that are in memory to a file of their own."""
+        data, sha256 = wanted.payload, wanted.head.digest.hex()
+
+        def fill(target: int) -> tuple[str, int]:
+            write_all(target, data)
+            return sha256, len(data)
+
+        try:
+            with failures.reported(self._vault.catalog.folder):
+                self._vault.files.name(self._vault.files.receive(fill))
+        except BaseException:
+            self._give_back(wanted)
+            raise
+        return wanted._replace(payload=b"")
+
+    def _keep_apart(self, handle: int, size: int) -> tuple[str, int]:
+        self._vault.require_open()
+        claim = self._vault.usage.claim(self._owner)
+        files = self._vault.files
+        try:
+            claim.cover(size)
+            with failures.reported(self._vault.catalog.folder):
+                incoming = files.receive(lambda target: copy(handle, target, claim.cover))
+                wanted = self._named(incoming)
+            if wanted is not None:
+                claim.cover(cost(wanted))
+        except BaseException:
+            claim.settle(0)
+            raise
+        claim.settle(cost(wanted) if wanted is not None else 0)
+        if wanted is not None:
+            self._add(wanted)
+        return incoming.sha256, incoming.size
+
+    def _named(self, incoming: Incoming) -> Wanted | None:
+        digest = bytes.fromhex(incoming.sha256)
+        self._pin(digest)
+        if self._vault.present(digest):
+            incoming.path.unlink()
+            return None
+        self._vault.files.name(incoming)
+        return self._vault.told(digest, incoming.size, self._owner)
+
+    def _give_back(self, wanted: Wanted | None) -> None:
+        if wanted is not None:
+            self._vault.usage.give_back(self._owner, cost(wanted))
+
+    def _hand(self, *, now: bool) -> None:
+        wanted, self._wanted, self._size = self._wanted, [], 0
+        self._parcels += self._vault.hand(wanted, now=now)
+
+    def _all(self) -> list[Parcel]:
+        """Hands over the rest; everything that has to be waited for."""
+        with self._lock:
+            self._parcels = [parcel for parcel in self._parcels if not parcel.done or parcel.error]
+            if self._wanted:
+                self._hand(now=True)
+            elif self._parcels:
+                self._parcels.append(self._vault.barrier())
+            waiting = self._parcels
+            self._parcels = [parcel for parcel in waiting if not parcel.done]
+        return waiting
+
+    def _throttle(self) -> None:
+        """Where the disk is slower than whoever hands over, a thread waits, so that memory stays bounded."""
+        if len(self._parcels) > _MOST_PARCELS and not _on_loop():
+            self._parcels[0].wait()
+            with self._lock:
+                self._parcels = [parcel for parcel in self._parcels if not parcel.done or parcel.error]
+
+    def _pin(self, digest: bytes) -> None:
+        if digest not in self._pinned:
+            self._vault.catalog.pins.add(digest)
+            self._pinned.add(digest)
+
+    def _unpin(self, digest: bytes) -> None:
+        self._pinned.discard(digest)
+        self._vault.catalog.pins.release([digest])
+
+
+def _up_to(handle: int, size: int, most: int) -> bytes:
+    """The first bytes of a file, no more than `most`; a read of its size and one saves memory."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    data = os.read(handle, size + 1)
+    while len(data) < most and (part := os.read(handle, most - len(data))):
+        data += part
+    return data[:most]
+
+
+def _on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
