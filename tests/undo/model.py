@@ -224,6 +224,8 @@ class Notes(Module):
             if effect.action != "skip"
         }
         if ctx.dry_run:
+            if self.notebook.objects is not None:
+                raise self.notebook.objects
             if ctx.rehearsal is not None and not any(e.action in ("conflict", "gone") for e in effects):
                 ctx.rehearsal.setdefault("notes", {}).update(changes)
             return Restored(effects=effects)

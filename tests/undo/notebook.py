@@ -11,6 +11,8 @@ from typing import Any
 
 import anyio
 
+from takeback import TakebackError
+
 ABSENT = "absent"
 
 
@@ -29,7 +31,8 @@ class Notebook:
     counter) or `notes.restore_blind` (can't be rehearsed). With `merges`, values of comma separated words
     are merged three-way. A note under the key `refused` can't be put. `waits` are two events of the next
     inverse that runs: it sets the first and goes on after the second. `asks` is a tool, with its input, that
-    inverses call. `ran` lists the keys of every inverse that really ran.
+    inverses call. `objects` is raised by every rehearsal. `ran` lists the keys of every inverse that really
+    ran.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -38,6 +41,7 @@ class Notebook:
     refused: str | None = None
     waits: tuple[anyio.Event, anyio.Event] | None = None
     asks: tuple[str, dict[str, Any]] | None = None
+    objects: TakebackError | None = None
     failures: list[str] = field(default_factory=list)
     ran: list[list[str]] = field(default_factory=list)
 

@@ -126,6 +126,28 @@ async def test_a_change_right_after_the_effect_is_not_reported_as_done(at):
     assert await at.state(act) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("objection", "status", "code"),
+    [
+        (ConflictError("notes.locked", "It is open elsewhere"), "conflict", "undo.conflict"),
+        (RefusedError("notes.sealed", "It is sealed"), "not_undoable", "notes.sealed"),
+        (TakebackError("notes.broken", "The notebook is stuck"), "not_undoable", "notes.broken"),
+    ],
+)
+async def test_what_the_owner_says_in_the_rehearsal_is_in_the_plan(at, objection, status, code):
+    await at.agent().notes.put(key="a", value="1")
+    act = (await at.agent().notes.rename(key="a", to="b")).act
+    at.notebook.objects = objection
+    plan = (await at.person().undo.preview(id=act)).plan
+    assert steps(plan) == {act: status}
+    assert objection.message in plan.steps[0].reason
+    for who, more in ((at.agent(), {}), (at.person(present=True), {"force": True})):
+        error = await refused(who, "run", TakebackError, id=act, **more)
+        assert (error.code, objection.message in error.message) == (code, True)
+    assert at.values == {"b": "1"}
+    assert at.notebook.ran == []
+
+
 # ---------------------------------------------------------------- merging
 
 
