@@ -40,7 +40,7 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
         conditions.append("a.id >= ? AND a.id < ?")
         parameters += [args.id_prefix, f"{args.id_prefix}g"]
     if args.resource is None and args.state is None and args.id_prefix is None:
-        # Who looks for a state, a resource or an id must find what was recorded inside another's call as well.
+        # Who looks for a state, a resource or an id must also find what was recorded inside a call.
         conditions.append("a.parent IS NULL")
     found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
     shown = found[: args.limit]
