@@ -71,7 +71,7 @@ def name():
 @pytest.fixture
 def opened(tmp_path):
     """A descriptor of a file with these bytes."""
-    handles = []
+    handles: list[int] = []
 
     def make(data):
         path = tmp_path / f"file-{len(handles)}"

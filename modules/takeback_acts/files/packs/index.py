@@ -176,13 +176,13 @@ class Index(Sequence[bytes]):
         guess = min(max(guess + ((value - met) * count >> 64), self._reach), count - self._reach)
         low, high = (guess - self._reach) * _SIZE, (guess + self._reach) * _SIZE
         at = data.find(digest, low, high)
-        if at >= 0 and at % _SIZE == 0:
-            return at // _SIZE
+        if at >= 0:
+            return at // _SIZE if at % _SIZE == 0 else None
         between = data[low : low + 32] < digest < data[high - _SIZE : high - _SIZE + 32]
         return count if between else None
 
     def _lower(self, digest: bytes) -> int:
-        """The first position that is not before a digest. They are spread evenly, so a guess comes near."""
+        """The first position that is not before a digest. They are spread evenly, so a guess is near."""
         guess = int.from_bytes(digest[:8], "big") * self._count >> 64
         low, high = max(0, guess - self._spread), min(self._count, guess + self._spread)
         if low and self[low - 1] >= digest:
