@@ -121,7 +121,7 @@ def _cannot_import() -> type[Module]:
 async def test_a_module_that_misbehaves_harms_no_neighbour_and_says_why(tmp_path: Path) -> None:
     LateModule.now = anyio.Event()
     broken = Source("unimportable", "x:Y", _cannot_import, named("unimportable"), "somebody", False)
-    modules = [
+    modules: list[type[Module] | Source] = [
         BadStartModule, HangingModule, StickyModule, LateModule, NeedyModule, LonelyModule, RoundModule,
         TripModule, WrongSettingsModule, EchoModule, broken,
     ]  # fmt: skip
