@@ -13,7 +13,7 @@ import pytest
 
 from takeback_doors.cli.client import try_connect
 from takeback_doors.cli.process import wait_for_exit
-from tests.cli.running import SECONDS, Cli, kill
+from tests.cli.running import SECONDS, Cli, Daemon, kill
 
 
 def test_serve_answers_on_a_private_socket_once_it_says_so(cli: Cli):
@@ -146,7 +146,7 @@ def test_a_database_of_a_later_version_is_said(cli: Cli):
     assert (ran.code, ran.json["error"]["code"]) == (1, "store.future")
 
 
-@pytest.mark.parametrize("taken", ["state/daemon.log", "runtime/start.lock", "state/lock"])
+@pytest.mark.parametrize("taken", ["state/daemon.log", "state/start.lock", "state/lock"])
 def test_a_file_of_the_home_that_cant_be_opened_is_said(cli: Cli, taken: str):
     cli.home.create()
     (cli.root / "home" / taken).mkdir()
@@ -181,8 +181,47 @@ def test_a_home_that_is_too_deep_for_a_socket_works(cli: Cli):
     found = cli.run("status", "--json", env=env).json
     assert found["running"] is True
     assert len(found["socket"]) <= 100
+    assert os.path.dirname(found["socket"]).startswith("/tmp/takeback-")
     assert cli.run("stop", env=env).code == 0
-    shutil.rmtree(os.path.dirname(found["socket"]))
+    assert not os.path.exists(os.path.dirname(found["socket"])), "nobody else would ever remove it"
+    assert cli.run("agents", "list", env=env).code == 0, "it is made again"
+    assert cli.run("stop", env=env).code == 0
+    shutil.rmtree(deep)
+
+
+@pytest.fixture
+def watching(cli: Cli) -> Daemon:
+    """A daemon that looks at its home all the time."""
+    cli.environ["TAKEBACK_CLI__WATCH_SECONDS"] = "0.05"
+    return cli.serve()
+
+
+@pytest.mark.parametrize("gone", ["", "data", "data/takeback.db", "state/lock", "runtime/daemon.sock"])
+def test_a_daemon_whose_home_is_deleted_ends_by_itself(cli: Cli, watching: Daemon, gone: str):
+    path = cli.root / "home" / gone
+    path.unlink() if path.suffix in (".db", ".sock") or path.name == "lock" else shutil.rmtree(path)
+    assert watching.process.wait(SECONDS) == 0
+    log = watching.log.read_text()
+    assert "so this daemon ends" in log
+    assert "Traceback" not in log
+    assert gone != "" or not path.exists(), "what is deleted is not made again"
+
+
+def test_a_daemon_whose_home_is_replaced_ends_and_leaves_the_new_one_alone(cli: Cli, watching: Daemon):
+    del cli.environ["TAKEBACK_CLI__WATCH_SECONDS"]
+    (cli.root / "home").rename(cli.root / "old")
+    cli.json("agents", "add", "juno")
+    assert watching.process.wait(SECONDS) == 0
+    assert [agent["name"] for agent in cli.json("agents", "list", "--no-start")["agents"]] == ["juno"]
+
+
+def test_a_caller_is_not_served_from_a_home_that_is_no_more(cli: Cli):
+    daemon = cli.serve()
+    cli.json("agents", "list")
+    cli.home.database.rename(cli.root / "elsewhere.db")
+    ran = cli.run("agents", "list", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "daemon.homeless")
+    assert daemon.process.wait(SECONDS) == 0, "it did not wait for its next look"
 
 
 def test_no_daemon_is_there_to_connect_to(cli: Cli):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib.util import find_spec
 
 import anyio
@@ -15,8 +15,10 @@ from anyio.to_thread import run_sync
 from takeback.errors import TakebackError
 from takeback.home import Home, unusable
 from takeback.kernel import Kernel
+from takeback.lock import HomeLock
 from takeback.settings import load_settings
 from takeback_doors.cli.client import try_connect
+from takeback_doors.cli.module import CliModule
 from takeback_doors.cli.process import wait_for_exit
 
 # How long an owner of the home that is about to end may take; one that stays is reported.
@@ -25,7 +27,7 @@ _ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def run(home: Home, ready: Callable[[bool, str], None]) -> None:
-    """Serve a home until SIGTERM, SIGINT or SIGHUP.
+    """Serve a home until SIGTERM, SIGINT or SIGHUP, or until somebody deletes or replaces it.
 
     `ready(ours, address)` is told once when the doors answer, with False when they are another daemon's:
     then there is nothing to serve and this returns. The address is where agents come in, empty where they
@@ -43,12 +45,20 @@ def run(home: Home, ready: Callable[[bool, str], None]) -> None:
             ready(True, address)
 
         anyio.run(_serve, home, opened, backend_options={"use_uvloop": _has_uvloop()})
+    _clear_away(home)
+
+
+def _clear_away(home: Home) -> None:
+    """Remove the folder of the sockets where it is empty: a short one lies outside of the home."""
+    # Whoever starts next makes the folder again once the home is theirs, so nobody has it now.
+    with suppress(OSError, TakebackError), HomeLock.acquire(home):
+        home.runtime.rmdir()
 
 
 @contextmanager
 def _one_at_a_time(home: Home) -> Iterator[Callable[[], None]]:
     """Hold a lock while starting: whoever comes second waits, and finds the first one's doors open."""
-    path = home.runtime / "start.lock"
+    path = home.state / "start.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -61,13 +71,24 @@ def _one_at_a_time(home: Home) -> Iterator[Callable[[], None]]:
 
 
 async def _serve(home: Home, opened: Callable[[str], None]) -> None:
+    CliModule.homeless = ended = anyio.Event()
     with anyio.open_signal_receiver(*_ENDINGS) as signals:
         async with AsyncExitStack() as stack:
             kernel = await _enter(home, stack)
             await _require_door(kernel, home)
             opened(await _address(kernel))
-            async for _ in signals:
-                return
+            await _end(signals, ended)
+
+
+async def _end(signals: AsyncIterator[signal.Signals], ended: anyio.Event) -> None:
+    async def hear() -> None:
+        await anext(signals)
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hear)
+        await ended.wait()
+        tasks.cancel_scope.cancel()
 
 
 async def _enter(home: Home, stack: AsyncExitStack) -> Kernel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import ClassVar
 
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
@@ -12,14 +13,23 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 from takeback.errors import RefusedError, TakebackError
 from takeback.module import Check, Host, Module
 from takeback.outline import outline
+from takeback_doors.cli.ground import Ground
 from takeback_doors.cli.lines import Lines
 from takeback_doors.cli.peer import peer_uid
 from takeback_doors.cli.session import Session
+from takeback_doors.cli.settings import CliSettings
 from takeback_doors.cli.wire import encode
 
 
 class CliModule(Module):
-    """Listens on `home.socket`; every caller is the person, under the label `cli:person`."""
+    """Listens on `home.socket`; every caller is the person, under the label `cli:person`.
+
+    A daemon waits for `homeless`, which is set when its home was deleted or replaced. A program that holds a
+    kernel for purposes of its own leaves it None, and is not ended by this door.
+    """
+
+    Settings = CliSettings
+    homeless: ClassVar[anyio.Event | None] = None
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -30,12 +40,16 @@ class CliModule(Module):
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
         """Listen from start to stop; at the end, requests that are running are still answered."""
         listener = await self._listen()
+        home = self.host.home
+        self._ground = Ground((home.lock, home.database, home.socket))
         tasks.start_soon(self._accept, listener)
+        tasks.start_soon(self._watch)
         try:
             yield
         finally:
             # The name goes first: a client that finds none knows at once that it has to start a daemon.
-            self.host.home.socket.unlink(missing_ok=True)
+            if self._ground.holds(home.socket):
+                home.socket.unlink(missing_ok=True)
             await listener.aclose()
         await self._drain()
 
@@ -60,6 +74,21 @@ class CliModule(Module):
                 "Remove what is there, or set TAKEBACK_HOME to another folder.",
             ) from None
 
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(self.host.settings.watch_seconds)
+            if self._is_homeless():
+                return
+
+    def _is_homeless(self) -> bool:
+        lost = self._ground.lost()
+        if lost is None:
+            return False
+        if self.homeless is not None and not self.homeless.is_set():
+            self.host.log.error("%s was deleted or replaced, so this daemon ends", lost)
+            self.homeless.set()
+        return True
+
     async def _accept(self, listener: SocketListener) -> None:
         async with anyio.create_task_group() as clients:
             try:
@@ -73,6 +102,9 @@ class CliModule(Module):
             if stranger := _stranger(stream):
                 self.host.log.warning("refused a connection of another user")
                 await lines.send(encode({"ok": False, "error": stranger.as_dict()}))
+                return
+            if self._is_homeless():
+                await lines.send(encode({"ok": False, "error": _homeless().as_dict()}))
                 return
             await self._answer(lines)
 
@@ -98,6 +130,15 @@ class CliModule(Module):
         if self._sessions:
             self._all_gone = anyio.Event()
             await self._all_gone.wait()
+
+
+def _homeless() -> TakebackError:
+    return TakebackError(
+        "daemon.homeless",
+        "The home that this daemon serves was deleted or replaced, so it ends",
+        "Try again; that starts a daemon on what is there now.",
+        retryable=True,
+    )
 
 
 def _stranger(stream: SocketStream) -> RefusedError | None:
