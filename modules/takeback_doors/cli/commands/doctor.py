@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from takeback.errors import TakebackError
-from takeback_doors.cli.checks import Check, local_checks
+from takeback_doors.cli.checks import local_checks
 from takeback_doors.cli.client import Connection
+from takeback_doors.cli.findings import Finding
 from takeback_doors.cli.output import write_json
 from takeback_doors.cli.place import home
 from takeback_doors.cli.shell import Shell, without_start
@@ -26,7 +27,7 @@ def doctor(shell: Shell) -> int:
     try:
         daemon, trouble = shell.running(), None
     except TakebackError as error:
-        daemon, trouble = None, Check("daemon", False, error.message, error.hint)
+        daemon, trouble = None, Finding.of("daemon", error)
     found = [check.as_dict() for check in local_checks(home(), running=daemon is not None)]
     if trouble:
         found = [check for check in found if check["name"] != "daemon"] + [trouble.as_dict()]
@@ -44,7 +45,7 @@ def _daemon_checks(daemon: Connection) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = daemon.call("kernel.doctor", timeout=_SECONDS)["checks"]
     except TakebackError as error:
-        return [Check("kernel", False, error.message, error.hint).as_dict()]
+        return [Finding.of("kernel", error).as_dict()]
     return found
 
 
@@ -56,7 +57,7 @@ def _show(found: list[dict[str, Any]]) -> None:
         words = check["detail"] if check["ok"] else _sentences(check["detail"], check["hint"])
         verdict = text("ok", "green") if check["ok"] else text("NOT OK", "red")
         rows.append((verdict, check["name"], words))
-    show_table(("", "Check", "Found"), rows, wide="Found", none="Nothing was looked at.")
+    show_table(("", "Finding", "Found"), rows, wide="Found", none="Nothing was looked at.")
 
 
 def _sentences(*parts: str) -> str:
