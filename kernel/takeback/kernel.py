@@ -57,7 +57,7 @@ class KernelSettings(BaseModel):
     rules: list[ReachRule] = []
     start_seconds: float = Field(default=10.0, gt=0)
     stop_seconds: float = Field(default=5.0, gt=0)
-    events_days: float = Field(default=30.0, gt=0)
+    events_days: float = Field(default=30.0, gt=0, le=36_500)
 
 
 class Kernel:
@@ -243,7 +243,10 @@ class Kernel:
     async def _forget_daily(self) -> None:
         while True:
             before = datetime.now(UTC) - timedelta(days=self.own.events_days)
-            await self.events.prune(before, _EVENTS_KEPT)
+            try:
+                await self.events.prune(before, _EVENTS_KEPT)
+            except TakebackError as error:  # a full disk, say: what is old can wait another day
+                _log.warning("Old events could not be removed: %s", error)
             await anyio.sleep(_DAY)
 
     def _use_rules(self) -> None:

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from takeback import Context, Event, Host, Kernel, Manifest, Module, TakebackError, tool
+from takeback import Context, Event, Host, Kernel, Manifest, Module, TakebackError, faults, tool
 from takeback.module import call_within
 from takeback.patience import Patience
 from takeback.sources import Source
@@ -344,6 +344,42 @@ async def test_old_events_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monk
         with anyio.fail_after(10):
             while len(await _kept(kernel)) > 1:
                 await anyio.lowlevel.checkpoint()
+
+
+async def test_events_that_cannot_be_forgotten_end_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home, full = tmp_path / "home", TakebackError("store.full", "The disk is full.")
+
+    def fail(name: str) -> None:
+        if name == "store.begun":
+            raise full
+
+    class TriggerModule(Module):
+        """Lets every transaction fail from the moment that all modules have started."""
+
+        manifest: ClassVar[Manifest] = named("trigger")
+
+        async def neighbours_changed(self) -> None:
+            uninstall.append(faults.install(fail))
+
+    uninstall: list[Callable[[], None]] = []
+    async with Kernel(home, settings={}, modules=[TriggerModule, EchoModule]) as kernel:
+        try:
+            with anyio.fail_after(10):
+                while "Old events could not be removed" not in caplog.text:
+                    await anyio.lowlevel.checkpoint()
+        finally:
+            uninstall[0]()
+        assert (await kernel.enter(PERSON).echo.all()).caller == PERSON
+        await kernel.store.transaction(lambda tx: tx.emit(Happened()))
+
+
+async def test_days_beyond_the_calendar_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TakebackError) as wrong:
+        async with Kernel(tmp_path / "home", settings={"kernel": {"events_days": 1e7}}, modules=[]):
+            pass
+    assert wrong.value.code == "settings.invalid"
 
 
 async def _kept(kernel: Kernel) -> list[object]:
