@@ -179,15 +179,15 @@ def test_dependents_are_named_and_come_along_when_asked(served: Cli, folder: Pat
     assert not path.exists()
 
 
-def test_rewind_takes_all_back_or_skips_what_conflicts(served: Cli, folder: Path):
-    served.run("rewind", "--since", "1h", "--skip-conflicts")
-    write(served, folder / "a.txt", "x")
-    write(served, folder / "b.txt", "x")
+def test_rewind_takes_all_back_or_skips_what_conflicts(cli: Cli):
+    folder = cli.work
+    write(cli, folder / "a.txt", "x")
+    write(cli, folder / "b.txt", "x")
     (folder / "b.txt").write_text("mine")
-    assert set(served.json("rewind", "--since", "1h", "--dry-run")) == {"ok", "plan"}
-    assert served.run("rewind", "--since", "1h", "--json").code == 3
+    assert set(cli.json("rewind", "--since", "1h", "--dry-run")) == {"ok", "plan"}
+    assert cli.run("rewind", "--since", "1h", "--json").code == 3
     assert (folder / "a.txt").exists()
-    ran = served.run("rewind", "--since", "1h", "--skip-conflicts", "--json")
+    ran = cli.run("rewind", "--since", "1h", "--skip-conflicts", "--json")
     assert (ran.code, ran.json["ok"]) == (3, True)
     assert {"plan", "results", "skipped"} <= set(ran.json)
     assert [step["summary"] for step in ran.json["skipped"]] == [f"Created {folder}/b.txt"]
