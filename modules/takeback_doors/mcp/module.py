@@ -94,7 +94,7 @@ class McpModule(Module):
         return str(self.host.home.runtime / "mcp.sock")
 
     async def _open_web(self, stack: AsyncExitStack, tasks: TaskGroup) -> WebServer | None:
-        """Serve HTTP; where the address is taken the bridge still works, and `doctor` says why this doesn't."""
+        """Serve HTTP; where the address is taken, the bridge still works and `doctor` says why"""
         try:
             sock = web.bind(self._settings)
         except TakebackError as error:
