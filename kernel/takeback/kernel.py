@@ -26,6 +26,7 @@ from takeback.events import Events
 from takeback.home import Home
 from takeback.lock import HomeLock
 from takeback.module import Doorway, Host, Module
+from takeback.neighbours import Neighbours
 from takeback.patience import Patience
 from takeback.reach import Rule, Rules
 from takeback.router import Router
@@ -83,7 +84,7 @@ class Kernel:
         self._patience = patience
         self._stack = AsyncExitStack()
         self.problems: tuple[discovery.Problem, ...] = ()
-        self._stirred = anyio.Event()
+        self._neighbours: Neighbours | None = None
 
     async def __aenter__(self) -> Kernel:
         async with AsyncExitStack() as stack:
@@ -137,15 +138,19 @@ class Kernel:
 
     async def set_trust(self, name: str, trusted: bool) -> None:
         """Let an added module see tools of reach *modules*, or no longer; raises `module.unknown`."""
-        life = self.supervisor.lives.get(name) or self._unknown(name)
+        life = self.supervisor.life(name)
         await self.trust.say(name, life.source.distribution, trusted=trusted)
         self._use_rules()
 
     async def set_enabled(self, name: str, enabled: bool) -> None:
         """Switch a module on or off, now and at every start; raises `module.unknown`, `module.needed`."""
-        life = self.supervisor.lives.get(name) or self._unknown(name)
+        life = self.supervisor.life(name)
         if name == _CONSOLE:
-            raise TakebackError("module.needed", "The kernel's own tools can't be switched off")
+            raise TakebackError(
+                "module.needed",
+                "The kernel's own tools can't be switched off",
+                "Switch off the modules that you don't want.",
+            )
         await self.trust.say(name, life.source.distribution, enabled=enabled)
         await (self.supervisor.enable(name) if enabled else self.supervisor.disable(name))
 
@@ -163,8 +168,9 @@ class Kernel:
         self.router.why_off = self._why_off
         stack.push_async_callback(self.supervisor.stop)
         await self.supervisor.start()
-        await self._tell_neighbours()
-        tasks.start_soon(self._keep_telling)
+        self._neighbours = Neighbours(tasks, self.supervisor.lives)
+        self._neighbours.stir()
+        await self._neighbours.told(patience.start)
         tasks.start_soon(self._forget_daily)
 
     async def _open_tasks(self, stack: AsyncExitStack) -> TaskGroup:
@@ -265,25 +271,8 @@ class Kernel:
     def _changed(self, name: str, state: str, why: str) -> None:
         _log.info("Module %s is %s%s", name, state, f" ({why})" if why else "")
         self.router.touch()
-        self._stirred.set()
-
-    async def _keep_telling(self) -> None:
-        while True:
-            await self._stirred.wait()
-            await self._tell_neighbours()
-
-    async def _tell_neighbours(self) -> None:
-        self._stirred = anyio.Event()
-        for life in list(self.supervisor.lives.values()):
-            if life.module is None:
-                continue
-            try:
-                await life.module.neighbours_changed()
-            except Exception as error:  # boundary: one module's trouble is not its neighbours'
-                _log.error("Module %s could not take a change in: %s", life.name, type(error).__name__)
-
-    def _unknown(self, name: str) -> Any:
-        self.supervisor.gate(name)  # raises `module.unknown`
+        if self._neighbours is not None:
+            self._neighbours.stir()
 
 
 def _source(given: type[Module] | Path | Source) -> Source:

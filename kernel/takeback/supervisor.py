@@ -59,9 +59,17 @@ class Supervisor:
         """Every module known, by name."""
         return MappingProxyType(self._lives)
 
+    def life(self, name: str) -> Life:
+        """One module; raises NotFoundError `module.unknown`."""
+        try:
+            return self._lives[name]
+        except KeyError:
+            hint = "`takeback modules` lists the modules there are."
+            raise NotFoundError("module.unknown", f"There is no module {name}", hint) from None
+
     def gate(self, name: str) -> Gate:
         """The module's gate, the same object for good; raises NotFoundError `module.unknown`."""
-        return self._life(name).gate
+        return self.life(name).gate
 
     def accepting(self, name: str) -> bool:
         """Whether a new call to this module may begin."""
@@ -92,7 +100,7 @@ class Supervisor:
 
     async def enable(self, name: str) -> Life:
         """Want the module, also after it failed for good; return when it and what needs it have settled."""
-        life = self._life(name)
+        life = self.life(name)
         life.wanted = True
         if not life.live and not life.abandoned:
             life.pausing = life.ran = False
@@ -106,18 +114,11 @@ class Supervisor:
 
     async def disable(self, name: str) -> Life:
         """Stop the module after what needs it, calls in flight first; return when it is off."""
-        life = self._life(name)
+        life = self.life(name)
         life.wanted = False
         self._watch.poke()
         await self._settle(self._with_dependents(name))
         return life
-
-    def _life(self, name: str) -> Life:
-        try:
-            return self._lives[name]
-        except KeyError:
-            hint = "`takeback modules` lists the modules there are."
-            raise NotFoundError("module.unknown", f"There is no module {name}", hint) from None
 
     def _know(self, source: Source) -> Life:
         if source.name in self._lives:

@@ -241,6 +241,36 @@ async def test_neighbours_hear_of_changes(tmp_path: Path) -> None:
             await listener.heard.wait()
 
 
+async def test_a_module_that_hangs_or_fails_over_a_change_harms_no_neighbour(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class StuckModule(Module):
+        manifest: ClassVar[Manifest] = named("aaa-stuck")
+
+        async def neighbours_changed(self) -> None:
+            await anyio.sleep_forever()
+
+    class QuitterModule(Module):
+        manifest: ClassVar[Manifest] = named("aab-quitter")
+
+        async def neighbours_changed(self) -> None:
+            sys.exit(3)
+
+    modules = [StuckModule, QuitterModule, NeighbourModule]
+    with anyio.fail_after(10):
+        async with Kernel(tmp_path / "home", settings={}, modules=modules, patience=QUICK) as kernel:
+            listener = kernel.supervisor.lives["neighbour"].module
+            assert isinstance(listener, NeighbourModule)
+            assert listener.told >= 1
+            # The next change comes through as well, while the stuck one still holds the first.
+            told = listener.told
+            listener.heard = anyio.Event()
+            await kernel.set_enabled("aab-quitter", False)
+            await listener.heard.wait()
+            assert listener.told > told
+    assert "aab-quitter could not take a change in: SystemExit" in caplog.text
+
+
 async def test_what_the_program_raises_leaves_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="mine"):
         async with Kernel(tmp_path / "home", settings={}, modules=[EchoModule]):
