@@ -8,13 +8,14 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from takeback.callers import Caller
 from takeback.context import Context, Scope
 from takeback.errors import NotFoundError, RefusedError, TakebackError, UsageError
+from takeback.outline import name_of, outline
 from takeback.reach import Decision, Rules, decide
 from takeback.registry import Entry, Registry
 from takeback.tools import ToolSpec
@@ -97,10 +98,14 @@ class Router(Registry):
         number = f"{self._boot}{next(self._numbers):x}"
         entry = self._entries.get(name)
         if entry is None:
-            self._refuse(parent, number, chain, name, self._missing(parent, name))
+            decision, refusal = self._missing(parent, name)
+            self._tell(parent, number, started, chain, name, decision, refusal.code)
+            raise refusal
         decision = entry.verdicts.get(chain) or self._judge(entry, chain)
         if not decision.allowed:
-            self._refuse(parent, number, chain, name, decision)
+            refusal = _unknown(name)
+            self._tell(parent, number, started, chain, name, decision, refusal.code)
+            raise refusal
         outcome = "cancelled"
         gate = entry.gate
         gate.enter()
@@ -141,7 +146,7 @@ class Router(Registry):
         except TakebackError as error:
             outcome = error.code
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # asyncio would end the whole daemon with a SystemExit
             outcome = "call.crashed"
             raise self._crashed(name, number, error) from error
         finally:
@@ -202,26 +207,17 @@ class Router(Registry):
                 "Call it without the dry run, or look at the log afterwards.",
             )
 
-    def _missing(self, parent: Context, name: str) -> Decision:
-        """The decision on a tool that isn't there; the person and our own modules hear whose it would be.
+    def _missing(self, parent: Context, name: str) -> tuple[Decision, TakebackError]:
+        """What to say of a tool that isn't there; the person and our own modules hear whose it would be.
 
-        Raises `module.off`. To everybody else it is unknown, like one that is out of reach.
+        To everybody else it is unknown, like one that is out of reach.
         """
         caller = Caller.parse(parent.holder)
         inside = caller.kind == "module" and caller.name in self._rules.builtin
         why = self.why_off(name.partition(".")[0]) if inside or caller.kind == "person" else None
         if why is not None:
-            raise _off(name, why)
-        return decide(caller, (), None, self._rules)
-
-    def _refuse(
-        self, parent: Context, number: str, chain: tuple[str, ...], name: str, decision: Decision
-    ) -> NoReturn:
-        self._tell(parent, number, time.perf_counter_ns(), chain, name, decision, "tool.unknown")
-        # The same words whether the tool is missing or out of reach: nobody learns what others have.
-        raise NotFoundError(
-            "tool.unknown", f"Unknown tool: {name:.200}", "`takeback tools` lists what you reach."
-        )
+            return Decision(False, why, "off"), _off(name, why)
+        return decide(caller, (), None, self._rules), _unknown(name)
 
     def _tell(
         self,
@@ -247,9 +243,12 @@ class Router(Registry):
             outcome,
         )
         for sink in self._sinks:
-            sink(record)
+            try:
+                sink(record)
+            except Exception as error:  # boundary: who listens must not change what a call answers
+                _log.error("%s could not take a call in: %s", name_of(sink), outline(error))
 
-    def _crashed(self, name: str, number: str, error: Exception) -> TakebackError:
+    def _crashed(self, name: str, number: str, error: BaseException) -> TakebackError:
         # The message of a stranger's exception may quote the person's data, so only its type and place go in.
         place = "".join(traceback.format_tb(error.__traceback__))
         _log.error("%s failed in call %s: %s\n%s", name, number, type(error).__name__, place)
@@ -261,12 +260,19 @@ class Router(Registry):
         )
 
 
+def _unknown(name: str) -> TakebackError:
+    # The same words whether the tool is missing or out of reach: nobody learns what others have.
+    return NotFoundError(
+        "tool.unknown", f"Unknown tool: {name:.200}", "`takeback tools` lists what you reach."
+    )
+
+
 def _off(name: str, why: str) -> TakebackError:
     because = f": {why}" if why else ""
     return TakebackError(
         "module.off",
         f"Module {name.partition('.')[0]} is not running, so {name:.200} can't be called{because}",
-        "`takeback modules list` shows every module, `takeback modules enable NAME` switches one on.",
+        "`takeback modules` lists every module, `takeback modules enable NAME` switches one on.",
         retryable=True,
     )
 

@@ -1,16 +1,28 @@
 """Routing: labels, chains, limits, validation, errors and what the audit hears."""
 
 import logging
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from takeback import Context, Kernel, NotFoundError, RefusedError, Scope, TakebackError, UsageError
+from takeback import (
+    Context,
+    Kernel,
+    Manifest,
+    Module,
+    NotFoundError,
+    RefusedError,
+    Scope,
+    TakebackError,
+    UsageError,
+    tool,
+)
 from takeback.router import CALL_AS, CallRecord
 from takeback.sources import Source
-from tests.kernel.samples import EchoModule, RelayModule, Seen
+from tests.kernel.samples import Done, EchoModule, Given, RelayModule, Seen
 
 pytestmark = pytest.mark.anyio
 PERSON, AGENT = "cli:person", "mcp:agent:juno"
@@ -188,6 +200,48 @@ async def test_the_audit_hears_of_every_call_and_never_of_arguments(kernel: Kern
     assert heard[1].parent is None
     assert all(one.reason for one in heard)
     assert "my secret" not in repr(heard)
+
+
+async def test_the_audit_hears_of_a_call_to_a_module_that_does_not_run(kernel: Kernel) -> None:
+    heard: list[CallRecord] = []
+    await kernel.set_enabled("echo", False)
+    kernel.router.withdraw("echo")  # as if it had never come up
+    kernel.router.on_call(heard.append)
+    with pytest.raises(TakebackError) as off:
+        await kernel.enter(PERSON).call("echo.all")
+    assert off.value.code == "module.off"
+    assert [(one.tool, one.allowed, one.reason, one.outcome) for one in heard] == [
+        ("echo.all", False, "off", "module.off")
+    ]
+
+
+async def test_who_listens_to_calls_changes_none(kernel: Kernel, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[CallRecord] = []
+
+    def fail(record: CallRecord) -> None:
+        raise ValueError("the secret")
+
+    kernel.router.on_call(fail)
+    kernel.router.on_call(heard.append)
+    assert (await kernel.enter(PERSON).echo.all()).caller == PERSON
+    assert [one.outcome for one in heard] == ["ok"]
+    assert "fail could not take a call in: ValueError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_tool_that_exits_ends_its_call_alone(tmp_path: Path) -> None:
+    class QuitterModule(Module):
+        manifest: ClassVar[Manifest] = Manifest(1, "quitter", "Exits.")
+
+        @tool(effect="read", reach=("person",))
+        async def go(self, ctx: Context, args: Given) -> Done:
+            """Exit."""
+            sys.exit(3)
+
+    async with Kernel(tmp_path / "other", settings={}, modules=[QuitterModule]) as kernel:
+        with pytest.raises(TakebackError) as failed:
+            await kernel.enter(PERSON).quitter.go()
+        assert failed.value.code == "call.crashed"
 
 
 async def test_listing_shows_what_a_caller_reaches(kernel: Kernel) -> None:
