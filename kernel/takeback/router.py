@@ -95,17 +95,13 @@ class Router(Registry):
         """Route one call; see `Context.call`."""
         started = time.perf_counter_ns()
         chain = (*parent.chain, parent.holder)
-        number = f"{self._boot}{next(self._numbers):x}"
         entry = self._entries.get(name)
         if entry is None:
-            decision, refusal = self._missing(parent, name)
-            self._tell(parent, number, started, chain, name, decision, refusal.code)
-            raise refusal
+            raise self._refused(parent, name, *self._missing(parent, name))
         decision = entry.verdicts.get(chain) or self._judge(entry, chain)
         if not decision.allowed:
-            refusal = _unknown(name)
-            self._tell(parent, number, started, chain, name, decision, refusal.code)
-            raise refusal
+            raise self._refused(parent, name, decision, _unknown(name))
+        number = f"{self._boot}{next(self._numbers):x}"
         outcome = "cancelled"
         gate = entry.gate
         gate.enter()
@@ -116,6 +112,7 @@ class Router(Registry):
             except ValidationError as error:
                 raise _invalid(entry.spec, error) from None
             result = await entry.run(
+                # In the order of its fields; Context(...) would hand all of them on a second time.
                 tuple.__new__(
                     Context,
                     (
@@ -166,8 +163,10 @@ class Router(Registry):
         rehearsal: dict[str, Any] | None,
     ) -> Any:
         """Route a call under another label or tighter limits; see `Context.call`."""
-        if as_ is not None or confined_to is not None or force:
-            self._may_call_as(parent, as_)
+        if (as_ is not None or confined_to is not None or force) and not _may_call_as(parent, as_):
+            raise self._refused(
+                parent, name, Decision(False, "not in CALL_AS", "call_as"), _as_other(parent, as_)
+            )
         changed: dict[str, Any] = {"force": force or parent.force}
         if rehearsal is not None:
             changed |= {"dry_run": True, "rehearsal": rehearsal}
@@ -179,15 +178,6 @@ class Router(Registry):
         if as_ is not None:
             changed |= {"chain": (), "holder": as_, "scope": None, "present": False}
         return await self.call(parent._replace(**changed), name, args)
-
-    def _may_call_as(self, parent: Context, as_: str | None) -> None:
-        allowed = CALL_AS.get(parent.holder)
-        if allowed is None or (as_ is not None and as_ not in allowed):
-            raise RefusedError(
-                "call.as",
-                f"{parent.holder} may not call as {as_ or 'itself with limits of its own'}",
-                "A module calls under its own label; the kernel adds it to the chain.",
-            )
 
     def _admit(self, entry: Entry, parent: Context, chain: tuple[str, ...]) -> None:
         """What the decision can't know: the module's state, the person's presence, a rehearsal."""
@@ -218,6 +208,15 @@ class Router(Registry):
         if why is not None:
             return Decision(False, why, "off"), _off(name, why)
         return decide(caller, (), None, self._rules), _unknown(name)
+
+    def _refused(
+        self, parent: Context, name: str, decision: Decision, refusal: TakebackError
+    ) -> TakebackError:
+        """The refusal of a call that never began, told to the audit."""
+        number = f"{self._boot}{next(self._numbers):x}"
+        chain = (*parent.chain, parent.holder)
+        self._tell(parent, number, time.perf_counter_ns(), chain, name, decision, refusal.code)
+        return refusal
 
     def _tell(
         self,
@@ -258,6 +257,19 @@ class Router(Registry):
             "This is a fault in the module; the daemon's log has the place where it happened.",
             data={"call": number},
         )
+
+
+def _may_call_as(parent: Context, as_: str | None) -> bool:
+    allowed = CALL_AS.get(parent.holder)
+    return allowed is not None and (as_ is None or as_ in allowed)
+
+
+def _as_other(parent: Context, as_: str | None) -> TakebackError:
+    return RefusedError(
+        "call.as",
+        f"{parent.holder} may not call as {as_ or 'itself with limits of its own'}",
+        "A module calls under its own label; the kernel adds it to the chain.",
+    )
 
 
 def _unknown(name: str) -> TakebackError:

@@ -215,6 +215,15 @@ async def test_the_audit_hears_of_a_call_to_a_module_that_does_not_run(kernel: K
     ]
 
 
+async def test_the_audit_hears_of_a_module_that_tries_another_label(kernel: Kernel) -> None:
+    heard: list[CallRecord] = []
+    kernel.router.on_call(heard.append)
+    with pytest.raises(RefusedError):
+        await kernel.enter(AGENT).call("relay.pass_on", {"tool": "echo.all", "as_": PERSON})
+    told = [(one.tool, one.caller, one.allowed, one.outcome) for one in heard]
+    assert told[0] == ("echo.all", "module:relay", False, "call.as")
+
+
 async def test_who_listens_to_calls_changes_none(kernel: Kernel, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[CallRecord] = []
 
