@@ -55,14 +55,9 @@ class Story:
                 self.keep(vault, [number])
             self.keep(vault, range(first + 4, first + 24))
             left = [n for n in range(first + 24) if n % 5 and n >= first - 10]
-            live = [line.split()[2] for line in self.said.read_text().splitlines() if line[0] == "k"]
-            names = {
-                line.split()[1]: line.split()[2]
-                for line in self.said.read_text().splitlines()
-                if line[0] == "k"
-            }
-            gone = {names[str(number)] for number in left if str(number) in names}
-            self.sweep(vault, left, set(live) - gone)
+            said = [line.split() for line in self.said.read_text().splitlines()]
+            kept = {int(words[1]): words[2] for words in said if words[0] == "kept"}
+            self.sweep(vault, left, [kept[number] for number in kept.keys() - set(left)])
             self.keep(vault, range(first + 10, first + 14))
             vault.close()
 

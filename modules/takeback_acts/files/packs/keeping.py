@@ -68,8 +68,14 @@ class Lease:
             for _, wanted in prepared:
                 self._give_back(wanted)
             raise
-        for _, wanted in prepared:
-            self._add(wanted)
+        left = [wanted for _, wanted in reversed(prepared)]
+        try:
+            while left:
+                self._add(left.pop())
+        except BaseException:
+            for wanted in left:
+                self._give_back(wanted)
+            raise
         return [sha256 for sha256, _ in prepared]
 
     def keep_file(self, handle: int, size: int) -> tuple[str, int]:
@@ -126,7 +132,11 @@ class Lease:
         return found
 
     def close(self) -> None:
-        """Lets go of the blobs. A second close does nothing."""
+        """Lets go of the blobs, and forgets what was not settled. A second close does nothing."""
+        with self._lock:
+            wanted, self._wanted, self._size = self._wanted, [], 0
+        for one in wanted:
+            self._give_back(one)
         pinned, self._pinned = self._pinned, set()
         self._vault.catalog.pins.release(pinned)
 
