@@ -12,7 +12,8 @@ from takeback.errors import RefusedError
 CallerKind = Literal["module", "agent", "person"]
 
 # ASCII only, lower case only: `Juno`, `jun\u043e` and `juno:x` can't be mistaken for `juno`.
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+NAME = r"[a-z0-9][a-z0-9_-]{0,62}"
+_NAME = re.compile(NAME)
 
 
 @dataclass(frozen=True, slots=True)

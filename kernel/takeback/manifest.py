@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from takeback.callers import NAME, is_name
 from takeback.errors import TakebackError
 
 API = 1
 FILE = "module.toml"
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
-_CALL = re.compile(r"\*|[a-z0-9][a-z0-9_-]{0,62}\.(\*|[a-z0-9][a-z0-9_-]{0,62})", re.ASCII)
+_NAME = re.compile(NAME)
+_CALL = re.compile(rf"\*|{NAME}\.(\*|{NAME})")
 _REQUIRED = ("api", "name", "summary")
 
 
@@ -38,10 +39,15 @@ class Manifest:
 
     def may_call(self, tool_name: str) -> bool:
         """Whether `calls` lets the module call the tool of this name (`module.verb`)."""
-        owner, dot, verb = tool_name.partition(".")
-        if not (owner and dot and verb):
-            return False
-        return not {"*", f"{owner}.*", tool_name}.isdisjoint(self.calls)
+        return covers(self.calls, tool_name)
+
+
+def covers(calls: Collection[str], tool_name: str) -> bool:
+    """Whether one of these patterns, as `calls` of a manifest has them, stands for a tool."""
+    owner, dot, verb = tool_name.partition(".")
+    if not (owner and dot and verb):
+        return False
+    return not {"*", f"{owner}.*", tool_name}.isdisjoint(calls)
 
 
 def read_manifest(folder: Path | Traversable) -> Manifest:
@@ -90,7 +96,7 @@ def check_manifest(manifest: Manifest, where: str) -> Manifest:
 
 def is_module_name(name: object) -> bool:
     """Whether a module may have this name: 1 to 63 of a-z, 0-9, _ and -, the first a letter or digit."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+    return isinstance(name, str) and is_name(name)
 
 
 def _check_api(api: object, where: str) -> None:

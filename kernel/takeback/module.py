@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from takeback.callers import Caller
 from takeback.context import Context, Scope
 from takeback.errors import RefusedError, TakebackError
+from takeback.tools import ToolSpec, collect
 
 if TYPE_CHECKING:
     from takeback.events import Events
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from takeback.reach import Decision
     from takeback.router import CallRecord, Router
     from takeback.store import Store
-    from takeback.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,7 @@ class Module:
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that the module declares."""
-        from takeback.tools import collect
-
+        """The tools that the module declares; raises TakebackError `tool.declaration`."""
         return collect(type(self), self.name)
 
     @asynccontextmanager

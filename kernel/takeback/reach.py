@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from takeback.callers import Caller
+from takeback.manifest import covers
 from takeback.tools import ToolSpec
 
 PLUMBING = frozenset({"modules"})
@@ -111,7 +112,4 @@ def _module(name: str, tool: ToolSpec, rules: Rules, ends_chain: bool) -> Decisi
 
 
 def _declared(name: str, tool: str, rules: Rules) -> bool:
-    for module, patterns in rules.calls:
-        if module == name:
-            return any(fnmatchcase(tool, pattern) for pattern in patterns)
-    return False
+    return any(module == name and covers(patterns, tool) for module, patterns in rules.calls)

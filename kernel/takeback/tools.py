@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import typing
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -85,7 +86,7 @@ def tool(
 ) -> Callable[[_Method], _Method]:
     """Declare a module's method `async def verb(self, ctx, args: Model) -> Model` as a tool.
 
-    The first sentence of its docstring is the summary. `name` overrides the verb where the method's
+    The first paragraph of its docstring is the summary. `name` overrides the verb where the method's
     own name would shadow a Python word.
     """
     flags = {
@@ -112,10 +113,13 @@ def collect(owner: type[Any], module: str) -> tuple[ToolSpec, ...]:
         for attribute, method in inspect.getmembers(owner, inspect.isfunction)
         if hasattr(method, "__takeback_tool__")
     ]
-    if unknown := own - {spec.verb for spec in specs}:
+    verbs = Counter(spec.verb for spec in specs)
+    if unknown := own - verbs.keys():
         raise _wrong(
             module, f"PERSON_ONLY or HUMAN_ONLY names {', '.join(sorted(unknown))}, which is no verb"
         )
+    if twice := [verb for verb, count in verbs.items() if count > 1]:
+        raise _wrong(module, f"{owner.__name__} has two tools with the verb {min(twice)}")
     return tuple(sorted(specs, key=lambda spec: spec.name))
 
 
@@ -125,6 +129,8 @@ def _spec(owner: type[Any], module: str, attribute: str, mark: _Mark, own: froze
     where = f"{owner.__name__}.{attribute}"
     if not _VERB.fullmatch(verb):
         raise _wrong(module, f"{where}: {verb!r} is not a verb (a-z, 0-9 and _)")
+    if mark.effect not in ("read", "write"):
+        raise _wrong(module, f"{where}: effect must be read or write")
     if not mark.reach or mark.reach - REACHES:
         raise _wrong(module, f"{where}: reach must be some of {', '.join(sorted(REACHES))}")
     if not inspect.iscoroutinefunction(method):
@@ -146,16 +152,23 @@ def _spec(owner: type[Any], module: str, attribute: str, mark: _Mark, own: froze
 
 
 def _models(method: Any, module: str, where: str) -> tuple[type[BaseModel], type[BaseModel]]:
-    hints = typing.get_type_hints(method)
+    try:
+        hints = typing.get_type_hints(method)
+    except NameError as error:
+        raise _wrong(
+            module, f"{where}: {error.name} of its annotations is not there at run time; import it outright"
+        ) from None
     names = list(inspect.signature(method).parameters)
-    taken = hints.get(names[2]) if len(names) == 3 else None
-    given = hints.get("return")
-    for what, model in (("third parameter", taken), ("return value", given)):
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            raise _wrong(module, f"{where}: the {what} must be annotated with a pydantic model")
-    if taken.model_config.get("extra") != "forbid":  # type: ignore[union-attr]
-        raise _wrong(module, f'{where}: {taken.__name__} must set extra="forbid"')  # type: ignore[union-attr]
-    return taken, given  # type: ignore[return-value]
+    taken = _model(hints.get(names[2]) if len(names) == 3 else None, "third parameter", module, where)
+    if taken.model_config.get("extra") != "forbid":
+        raise _wrong(module, f'{where}: {taken.__name__} must set extra="forbid"')
+    return taken, _model(hints.get("return"), "return value", module, where)
+
+
+def _model(found: Any, what: str, module: str, where: str) -> type[BaseModel]:
+    if isinstance(found, type) and issubclass(found, BaseModel):
+        return found
+    raise _wrong(module, f"{where}: the {what} must be annotated with a pydantic model")
 
 
 def _summary(method: Any, module: str, where: str) -> str:
