@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 import takeback
 from takeback.manifest import API, Manifest
 from takeback.module import Check, Host, Module
+from takeback.moments import stamp
 from takeback.reasons import describe
 from takeback.tools import tool
 
@@ -153,7 +153,7 @@ class ConsoleModule(Module):
         return Status(
             version=takeback.__version__,
             pid=os.getpid(),
-            started=_when(self._started),
+            started=stamp(self._started),
             home=str(self.host.home.data),
             modules=counts,
             memory_kib=_memory_kib(),
@@ -247,7 +247,7 @@ class ConsoleModule(Module):
             trusted=source.builtin or self._kernel.trust.trusts(life.name, source.distribution),
             distribution=source.distribution,
             summary=source.manifest.summary if source.manifest else "",
-            since=_when(life.since),
+            since=stamp(life.since),
             restarts=life.restarts,
         )
 
@@ -266,10 +266,6 @@ async def _own_checks(life: Life) -> list[Check]:
         return await life.module.checks()
     except Exception as error:  # boundary: a check that fails is a finding, not the end of the examination
         return [Check(f"checks of {life.name}", False, describe(error), "This is a fault in the module.")]
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _memory_kib() -> int | None:

@@ -9,13 +9,13 @@ import json
 import os
 import re
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from takeback.errors import TakebackError
 from takeback.home import Home, unusable
+from takeback.moments import stamp
 
 _HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 
@@ -101,7 +101,7 @@ def _write_owner(handle: int) -> None:
     owner = {
         "pid": os.getpid(),
         "command": _command(),
-        "since": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "since": stamp(),
     }
     os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps(owner).encode(), 0)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from takeback.errors import TakebackError
-from takeback.outbox import stamp
+from takeback.moments import stamp
 from takeback.transactions import Transaction
 
 TABLE = """

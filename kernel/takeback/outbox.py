@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from takeback.errors import TakebackError
+from takeback.moments import stamp
 
 # AUTOINCREMENT, because a number that was pruned must never be given to a later event.
 TABLE = """
@@ -39,12 +40,6 @@ class StoredEvent:
     at: str
     kind: str
     data: dict[str, Any]
-
-
-def stamp(moment: datetime | None = None) -> str:
-    """A time as takeback writes it, `2026-01-31T12:00:00.000Z`; now without an argument."""
-    moment = moment or datetime.now(UTC)
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def write(connection: sqlite3.Connection, event: Event) -> int:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import aiosqlite
 
+from takeback.durable import sync_folder
 from takeback.errors import TakebackError
 
 T = TypeVar("T")
@@ -122,16 +123,8 @@ def _touch(path: Path) -> bytes:
     finally:
         os.close(handle)
     if is_new:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     return head
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def typed(error: BaseException) -> BaseException:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from takeback import faults
+from takeback.durable import sync, sync_folder
 from takeback.errors import NotFoundError, TakebackError
 from takeback_acts.files import failures
 from takeback_acts.files.reading import CHUNK, digest, stream, write_all
@@ -106,7 +107,7 @@ class LargeBlobs:
                 try:
                     sha256, size = fill(handle)
                     if not self._touch(sha256):
-                        os.fsync(handle)
+                        sync(handle)
                         self._settle(temp, sha256)
                 finally:
                     os.close(handle)
@@ -119,9 +120,9 @@ class LargeBlobs:
         faults.point("files.blob.written")
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            _sync(self._folder)
+            sync_folder(self._folder)
         os.replace(temp, path)
-        _sync(path.parent)
+        sync_folder(path.parent)
 
     def _touch(self, sha256: str) -> bool:
         with self._touching, contextlib.suppress(FileNotFoundError):
@@ -178,11 +179,3 @@ def _clone(source: int, target: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

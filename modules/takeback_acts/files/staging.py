@@ -13,6 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 
+from takeback.durable import sync
 from takeback_acts.files import beneath, renames
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.paths import join
@@ -77,7 +78,7 @@ def prepare(spot: Spot, state: State, supply: Supply) -> int | None:
         raise
     try:
         _fill(handle, state, supply)
-        os.fsync(handle)
+        sync(handle)
     except BaseException:
         os.close(handle)
         raise
@@ -131,7 +132,7 @@ def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> 
     try:
         _fill(handle, state, supply)
         if durable:
-            os.fsync(handle)
+            sync(handle)
     finally:
         os.close(handle)
 
@@ -146,7 +147,7 @@ def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home) -> None:
         if len(want.entries) > _FEW:
             _sync_all(handle)
         else:
-            os.fsync(handle)
+            sync(handle)
     finally:
         os.close(handle)
 
@@ -191,7 +192,7 @@ class _Builder:
             try:
                 _dress(handle, state)
                 if self._durable:
-                    os.fsync(handle)
+                    sync(handle)
             finally:
                 os.close(handle)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import NoReturn
 
 from takeback.errors import UsageError
+from takeback.moments import parse
 
 _DAY = 86_400
 _MOST_DAYS = 36_500
@@ -33,8 +33,7 @@ def moment_of(expires: int | str | None) -> float | None:
 
 def _parse(text: str) -> float:
     try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return parse(text).timestamp()
     except (ValueError, OverflowError):
         _wrong(f"{text!r:.40} is neither a number of days nor an ISO 8601 moment")
 

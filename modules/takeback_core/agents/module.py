@@ -179,7 +179,10 @@ class AgentsModule(Module):
         except RefusedError as error:
             ok, detail = False, error.message
         return Check(
-            f"root of {name}", ok, detail, "" if ok else f"takeback agents withdraw {name} --root {root}"
+            f"root of {name}",
+            ok,
+            detail,
+            "" if ok else f"`takeback agents withdraw {name} --root {root}` takes it away.",
         )
 
     def _check_free(self, args: Add) -> None:

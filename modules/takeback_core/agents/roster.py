@@ -8,10 +8,10 @@ import json
 import secrets
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from sqlite3 import Row
 from typing import Any
 
+from takeback.moments import stamp
 from takeback_core.agents.models import Agent
 
 PREFIX = "tb_"
@@ -48,9 +48,9 @@ class Record:
             name=self.name,
             roots=list(self.roots),
             assistant=self.assistant,
-            created=_iso(self.created) or "",
-            expires=_iso(self.expires),
-            revoked=_iso(self.revoked),
+            created=stamp(self.created),
+            expires=None if self.expires is None else stamp(self.expires),
+            revoked=None if self.revoked is None else stamp(self.revoked),
         )
 
     def refusal(self) -> str:
@@ -85,14 +85,10 @@ class Roster:
 
     def put(self, record: Record) -> None:
         """Add an agent, or take its new state."""
-        self.drop(record.name)
+        if (old := self._by_name.get(record.name)) is not None:
+            del self._by_digest[old.digest]  # its token may be another one now
         self._by_name[record.name] = record
         self._by_digest[record.digest] = record
-
-    def drop(self, name: str) -> None:
-        """Forget an agent."""
-        if (old := self._by_name.pop(name, None)) is not None:
-            self._by_digest.pop(old.digest, None)
 
     def assistant(self) -> Record | None:
         """The agent that is the person's assistant now."""
@@ -112,10 +108,3 @@ def digest_of(token: str) -> bytes:
 def without(record: Record, root_names: set[str]) -> Record:
     """The record with some roots taken away."""
     return replace(record, roots=tuple(root for root in record.roots if root not in root_names))
-
-
-def _iso(moment: float | None) -> str | None:
-    if moment is None:
-        return None
-    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import anyio
 
-Record = tuple[Any, ...]
+from takeback.router import CallRecord
 
 # About 15 MB; a disk that is slower than this many calls loses rows, and the log then says how many.
 _MOST = 50_000
@@ -20,12 +19,12 @@ class Buffer:
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
-        self._rows: list[Record] = []
+        self._rows: list[CallRecord] = []
         self._dropped = 0
         self._started = anyio.Event()
         self._filled = anyio.Event()
 
-    def note(self, record: Record) -> None:
+    def note(self, record: CallRecord) -> None:
         """Keep a record; this is on every call's path, so it does next to nothing."""
         rows = self._rows
         count = len(rows)
@@ -44,7 +43,7 @@ class Buffer:
         with anyio.move_on_after(_BATCH_SECONDS):
             await self._filled.wait()
 
-    def take(self) -> list[Record]:
+    def take(self) -> list[CallRecord]:
         """Everything that waits, with a row of its own for what was dropped meanwhile."""
         rows, self._rows = self._rows, []
         self._started, self._filled = anyio.Event(), anyio.Event()
@@ -53,7 +52,7 @@ class Buffer:
             self._dropped = 0
         return rows
 
-    def give_back(self, rows: list[Record]) -> None:
+    def give_back(self, rows: list[CallRecord]) -> None:
         """Put rows in front again that could not be written."""
         room = max(0, self._most - len(self._rows))
         self._dropped += max(0, len(rows) - room)
@@ -61,7 +60,17 @@ class Buffer:
         self._started.set()
 
 
-def _dropped_row(count: int) -> Record:
-    reason = f"the disk was slower than the calls: {count} rows were not written"
+def _dropped_row(count: int) -> CallRecord:
     me, now = "module:audit", time.time_ns()
-    return (f"dropped-{now:x}", None, now, 0, me, me, "audit.rows", True, reason, "audit.dropped")
+    return CallRecord(
+        id=f"dropped-{now:x}",
+        parent=None,
+        at=now,
+        duration_ns=0,
+        caller=me,
+        origin=me,
+        tool="audit.rows",
+        allowed=True,
+        reason=f"the disk was slower than the calls: {count} rows were not written",
+        outcome="audit.dropped",
+    )

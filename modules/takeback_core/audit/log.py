@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
+from takeback.moments import stamp
+from takeback.router import CallRecord
 from takeback.store import Transaction
-from takeback_core.audit.buffer import Record
 from takeback_core.audit.models import Query, Row
 
 SCHEMA = """
@@ -36,7 +36,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _CHILDREN = 1000
 
 
-def write(tx: Transaction, records: Iterable[Record]) -> None:
+def write(tx: Transaction, records: Iterable[CallRecord]) -> None:
     """Store call records; `at` becomes microseconds since the epoch."""
     tx.executemany(_ADD, [_columns(record) for record in records])
 
@@ -68,12 +68,6 @@ def forget(tx: Transaction, before: int, at_most: int) -> int:
     return int(tx.execute(sql, (at_most, before)).rowcount)
 
 
-def micros(moment: datetime) -> int:
-    """Microseconds since the epoch; a moment without a zone is UTC."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round(aware.timestamp() * 1_000_000)
-
-
 def _conditions(query: Query, since: int | None) -> tuple[str, list[Any]]:
     wanted = {
         "caller = ?": query.caller,
@@ -86,13 +80,14 @@ def _conditions(query: Query, since: int | None) -> tuple[str, list[Any]]:
     return ("WHERE " + " AND ".join(parts) if parts else ""), list(parts.values())
 
 
-def _columns(record: Record) -> Record:
-    call, parent, at, took, caller, origin, tool, allowed, reason, outcome = record
-    return (call, parent, at // 1000, caller, origin, tool, allowed, reason, outcome, took // 1000)
+def _columns(one: CallRecord) -> tuple[Any, ...]:
+    at, took = one.at // 1000, one.duration_ns // 1000
+    who = (one.caller, one.origin, one.tool)
+    return (one.id, one.parent, at, *who, one.allowed, one.reason, one.outcome, took)
 
 
 def _row(row: sqlite3.Row) -> Row:
     values: dict[str, Any] = dict(row)
     del values["seq"]
-    moment = datetime.fromtimestamp(values["at"] / 1_000_000, UTC).isoformat(timespec="milliseconds")
-    return Row(**{**values, "at": moment.replace("+00:00", "Z"), "allowed": bool(values["allowed"])})
+    moment = stamp(values["at"] / 1_000_000)
+    return Row(**{**values, "at": moment, "allowed": bool(values["allowed"])})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 
 import anyio
 from anyio.abc import TaskGroup
 
 from takeback import Context, Host, Module, NotFoundError, TakebackError, UsageError, tool
+from takeback.moments import parse
 from takeback_core.audit import log
 from takeback_core.audit.buffer import Buffer
 from takeback_core.audit.models import ById, One, Query, Rows, Settings
@@ -102,8 +102,9 @@ class AuditModule(Module):
 
 
 def _moment(text: str) -> int:
+    """Microseconds since the epoch; raises UsageError `audit.since`."""
     try:
-        return log.micros(datetime.fromisoformat(text))
+        return round(parse(text).timestamp() * 1_000_000)
     except (ValueError, OverflowError):
         raise UsageError(
             "audit.since", f"{text!r:.40} is not an ISO 8601 moment", "Write it as in 2026-11-30T12:00:00Z."
