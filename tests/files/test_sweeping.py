@@ -2,6 +2,8 @@
 
 import os
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from takeback_acts.files.staging import is_temporary
@@ -52,6 +54,17 @@ async def test_what_no_act_names_goes_once_it_is_old(bench, tmp_path, deleted):
     assert (done.deleted, done.kept) == (3, 0)
     assert done.freed_bytes == told.freed_bytes > 100_000
     assert (await person.call("files.gc")).deleted == 0
+
+
+async def test_it_is_swept_by_itself_once_the_module_starts(bench, tmp_path, deleted):
+    await _forget_acts(bench)
+    await _age(bench, tmp_path)
+    person = bench.person()
+    await person.call("kernel.disable", name="files")
+    await person.call("kernel.enable", name="files")
+    with anyio.fail_after(10):
+        while (await person.call("files.gc", {}, rehearsal_={})).kept:
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_bytes_that_are_kept_again_are_young_again(bench, root, tmp_path, deleted):

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from anyio import to_thread
+from anyio import sleep, to_thread
 from anyio.abc import TaskGroup
 
-from takeback import Check, Context, Host, Module, tool
+from takeback import Check, Context, Host, Module, TakebackError, tool
 from takeback_acts.files import blobs, looking, models, recovery, roots, sweeping
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
@@ -22,6 +22,7 @@ from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.restoring import Restorer
 from takeback_acts.files.settings import FilesSettings
 
+_DAY = 86_400
 _ANYBODY = ("person", "agents", "modules")
 
 
@@ -57,7 +58,19 @@ class FilesModule(Module):
                 self.host.log.warning(
                     "an act that a crash interrupted could not be cleared up yet; see doctor"
                 )
+        tasks.start_soon(self._sweep_daily)
         yield
+
+    async def _sweep_daily(self) -> None:
+        while True:
+            try:
+                await self._sweep(self.host.ctx, self._settings.grace_hours)
+            except TakebackError as error:
+                self.host.log.error("What no act names could not be swept away: %s", error.code)
+            await sleep(_DAY)
+
+    async def _sweep(self, ctx: Context, hours: float) -> models.Swept:
+        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600)
 
     @tool(effect="read", reach=_ANYBODY)
     async def read(self, ctx: Context, args: models.Read) -> models.Content:
@@ -118,7 +131,7 @@ class FilesModule(Module):
     async def gc(self, ctx: Context, args: models.Sweep) -> models.Swept:
         """Forget kept bytes that no act in the log names any more; a dry run only counts them."""
         hours = self._settings.grace_hours if args.grace_hours is None else args.grace_hours
-        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600)
+        return await self._sweep(ctx, hours)
 
     async def checks(self) -> list[Check]:  # type: ignore[valid-type]  # `list` is a tool of this class
         """Whether anything that a crash interrupted still waits to be cleared up."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from takeback.store import Store, Transaction
 
 _PORTION = 500
+# A blob that is kept again within a quarter of an hour keeps its time, so nothing that young may go.
+_LEAST_GRACE = 1000.0
 
 
 async def sweep(ctx: Context, store: Store, blobs: Blobs, grace_seconds: float) -> Swept:
@@ -26,7 +28,7 @@ async def sweep(ctx: Context, store: Store, blobs: Blobs, grace_seconds: float) 
 
     A blob that is kept again meanwhile counts as new, so a sweep can't take it from under a writer.
     """
-    before = time.time() - grace_seconds
+    before = time.time() - max(grace_seconds, _LEAST_GRACE)
     named = set((await ctx.call("undo.blobs", {})).digests)
     live = named | await _listed(store, blobs, named)
     rows = await store.read(lambda db: _dead(db, live, before))
