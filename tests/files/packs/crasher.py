@@ -103,7 +103,7 @@ def main():
     assert in_fork(top / "0", counting(top / "places")) == 0
     places = (top / "places").read_text().splitlines()
     # Each kind of place from its first occasion on, and of the frequent ones not every later one.
-    seen = {}
+    seen: dict[str, int] = {}
     for number, name in enumerate(places, start=1):
         seen[name] = seen.get(name, 0) + 1
         if seen[name] > 2 and number % every:

@@ -85,14 +85,14 @@ def test_a_run_has_all_of_its_parts_and_of_copies_the_newest(tmp_path):
 
 def test_many_segments_are_looked_up_in_few_indexes(shelf, blobs):
     with shelf.open(records=2) as vault:
-        digests = shelf.keep(vault, *blobs(600))
+        digests = shelf.keep(vault, *blobs(260))
         vault._upkeep.submit(lambda: None).result()
-        assert len(shelf.files(".pack")) == 300
-        assert len(vault.catalog.indexes) <= 22
-        assert [vault.reader.read(one) for one in digests] == blobs(600)
+        assert len(shelf.files(".pack")) == 130
+        assert len(vault.catalog.indexes) <= 16
+        assert [vault.reader.read(one) for one in digests] == blobs(260)
     with shelf.open(records=2) as vault:
-        assert len(vault.catalog.indexes) <= 22
-        assert [vault.reader.read(one) for one in digests] == blobs(600)
+        assert len(vault.catalog.indexes) <= 16
+        assert [vault.reader.read(one) for one in digests] == blobs(260)
 
 
 def test_an_index_takes_no_memory_for_what_it_lists(tmp_path):

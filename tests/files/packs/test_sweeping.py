@@ -113,7 +113,7 @@ def test_a_lease_that_ends_between_the_list_and_the_sweep_still_holds(shelf, blo
     with shelf.open() as vault:
         shelf.keep(vault, *blobs(3))
         vault.catalog.pins.begin()
-        live = []
+        live: list[str] = []
         with Lease(vault, OWNER) as lease:
             lease.keep(blobs(1)[0])
             lease.settle()

@@ -166,7 +166,7 @@ class Index(Sequence[bytes]):
         return self._data[at : at + 32]
 
     def _near(self, digest: bytes) -> int | None:
-        """Where a digest is or would be, if a guess and a second one from what lies there come near enough."""
+        """Where a digest is, or the end; None if a guess, and another from what lies there, were too far off."""
         data, count = self._data, self._count
         if count < _FEW:
             return None
@@ -182,7 +182,7 @@ class Index(Sequence[bytes]):
         return count if between else None
 
     def _lower(self, digest: bytes) -> int:
-        """The first position that is not before a digest. They are spread evenly, so a guess is near."""
+        """The first position not before a digest. They are spread evenly, so a guess is near."""
         guess = int.from_bytes(digest[:8], "big") * self._count >> 64
         low, high = max(0, guess - self._spread), min(self._count, guess + self._spread)
         if low and self[low - 1] >= digest:

@@ -93,6 +93,7 @@ def _know(catalog: Catalog, volume: Volume, one: Index) -> None:
     volume.owners = list(one.about.owners)
     catalog.volumes[volume.number] = volume
     volume.count = one.about.count
+    volume.size = volume.path.stat().st_size  # what a torn write left behind its end takes room too
     catalog.usage.resize(volume.size + one.about.apart)
     for owner, used in zip(volume.owners, one.about.usage, strict=True):
         catalog.usage.note(owner, used)
