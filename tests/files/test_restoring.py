@@ -1,7 +1,9 @@
 """Taking acts back: everything returns, nobody's later work is lost, and the preview said so."""
 
 import base64
+import hashlib
 import os
+import resource
 import stat
 
 import pytest
@@ -407,3 +409,27 @@ async def test_untouched_files_keep_their_times(bench, root):
     done = await bench.agent().call("files.write", path="a", content="new")
     await bench.undo(done.act)
     assert {(root / name).stat().st_mtime_ns for name in ("a", "b")} == {1_600_000_000_000_000_000}
+
+
+async def test_putting_many_paths_back_needs_few_open_files(bench, root, snapshot):
+    """An act on many paths comes as one restore; a process may have as few as 256 files open."""
+    names = [f"f{number}" for number in range(200)]
+    items = []
+    for name in names:
+        (root / name).write_text(name)
+        found = (root / name).stat()
+        sha256 = hashlib.sha256(name.encode()).hexdigest()
+        after = {"kind": "file", "mode": stat.S_IMODE(found.st_mode), "size": len(name), "sha256": sha256}
+        items.append({"resource": bench.uri(name), "before": {"kind": "absent"}, "after": after})
+    before = snapshot(root)
+    undo = bench.kernel.enter("module:undo")
+    few = len(os.listdir("/dev/fd")) + 40
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, limits[1]))
+    try:
+        done = await undo.call("files.restore", {"root": bench.uri(), "items": items})
+        assert os.listdir(root) == []
+        await bench.undo(done.act)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert snapshot(root) == before

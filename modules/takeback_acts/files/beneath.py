@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import NamedTuple
 
 from takeback.errors import RefusedError
@@ -72,23 +73,44 @@ def look(folder: int, name: bytes) -> os.stat_result | None:
         return None
 
 
-@contextmanager
-def spot(path: bytes, home: Home) -> Iterator[Spot]:
-    """The place of a canonical path: its folder is open inside, whether or not the path itself exists.
+class Folders:
+    """Folders that stay open until the end of a `with`, each opened once for all the names in it."""
 
-    Raises RefusedError `files.link`, `files.home`, NotFoundError `files.absent`, ConflictError
-    `files.not_folder`.
-    """
-    home.check_path(path)
-    parent, name = split(path)
-    handle = open_folder(parent, home)
-    try:
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._open: dict[bytes, int] = {}
+
+    def __enter__(self) -> Folders:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for handle in self._open.values():
+            os.close(handle)
+
+    def spot(self, path: bytes) -> Spot:
+        """The place of a canonical path, whether or not the path itself exists.
+
+        Raises RefusedError `files.link`, `files.home`, NotFoundError `files.absent`, ConflictError
+        `files.not_folder`.
+        """
+        self._home.check_path(path)
+        parent, name = split(path)
+        handle = self._open.get(parent)
+        if handle is None:
+            handle = self._open[parent] = open_folder(parent, self._home)
         found = look(handle, name) if name else os.fstat(handle)
         if found is not None and stat.S_ISDIR(found.st_mode):
-            home.check(found, path)
-        yield Spot(handle, name or b".", path)
-    finally:
-        os.close(handle)
+            self._home.check(found, path)
+        return Spot(handle, name or b".", path)
+
+
+@contextmanager
+def spot(path: bytes, home: Home) -> Iterator[Spot]:
+    """The place of one canonical path: its folder is open inside; raises what `Folders.spot` raises."""
+    with Folders(home) as folders:
+        yield folders.spot(path)
 
 
 def open_folder(path: bytes, home: Home) -> int:

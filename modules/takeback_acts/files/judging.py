@@ -18,6 +18,7 @@ from takeback_acts.files.states import State
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import NOTHING, Seen
 
+_GONE = {"files.blob_missing": "missing-blob", "files.blob_corrupt": "damaged-blob"}
 Action = Literal["restore", "delete", "merge", "skip", "conflict", "gone"]
 
 
@@ -69,13 +70,10 @@ class Judge:
         """Sets the case's action, reason and what is wanted."""
         try:
             self._decide(case)
-        except (NotFoundError, TakebackError) as error:
-            if error.code not in ("files.blob_missing", "files.blob_corrupt"):
+        except TakebackError as error:
+            if error.code not in _GONE:
                 raise
-            case.action, case.reason = (
-                "gone",
-                "missing-blob" if error.code == "files.blob_missing" else "damaged-blob",
-            )
+            case.action, case.reason = "gone", _GONE[error.code]
 
     def _decide(self, case: Case) -> None:
         before, after, now = case.back.before, case.back.after, case.now.state

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 from takeback.errors import TakebackError
 from takeback_acts.files import trees
-from takeback_acts.files.paths import beneath
+from takeback_acts.files.paths import beneath, split
 from takeback_acts.files.trees import NOTHING, Entry, Seen
 
 _KEY = "files"
@@ -19,6 +20,7 @@ class Overlay:
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
         self._paths: dict[bytes, Seen] = {}
+        self._sorted: list[bytes] = []
 
     @classmethod
     def of(cls, rehearsal: MutableMapping[str, Any] | None) -> Overlay:
@@ -30,12 +32,18 @@ class Overlay:
 
     def put(self, path: bytes, seen: Seen) -> None:
         """Notes what would lie at a path from now on, with everything beneath it."""
-        self._paths = {key: old for key, old in self._paths.items() if not beneath(key, path)}
+        start, end = self._within(path)
+        for key in self._sorted[start:end]:
+            del self._paths[key]
+        del self._sorted[start:end]
+        if path not in self._paths:
+            insort(self._sorted, path)
         self._paths[path] = seen
 
     def holds_inside(self, path: bytes) -> bool:
         """Whether the rehearsal has changed anything beneath a path."""
-        return any(_inside(key, path) for key in self._paths)
+        start, end = self._within(path)
+        return start < end
 
     def hides(self, path: bytes, error: TakebackError) -> bool:
         """Whether a path that could not be reached for this reason counts as nothing on disk.
@@ -44,30 +52,39 @@ class Overlay:
         """
         if error.code in ("files.absent", "files.not_folder"):
             return True
-        return error.code == "files.link" and any(beneath(path, key) for key in self._paths)
+        return error.code == "files.link" and self._nearest(path) is not None
 
     def over(self, path: bytes, disk: Seen) -> Seen:
         """What would lie at a path of which the disk says this."""
         base = self._own(path, disk)
-        inner = {
-            key[len(path.rstrip(b"/")) + 1 :]: seen for key, seen in self._paths.items() if _inside(key, path)
-        }
-        if base.state.kind != "dir" or not inner:
+        start, end = self._within(path)
+        if base.state.kind != "dir" or start == end:
             return base
+        top = len(path.rstrip(b"/")) + 1
+        inner = {key[top:]: self._paths[key] for key in self._sorted[start:end]}
         return _rebuilt(base, _patched(base.entries, inner))
 
     def _own(self, path: bytes, disk: Seen) -> Seen:
-        around = [key for key in self._paths if beneath(path, key)]
-        if not around:
+        nearest = self._nearest(path)
+        if nearest is None:
             return disk
-        nearest = max(around, key=len)
         if nearest == path:
             return self._paths[path]
         return _part(self._paths[nearest], path[len(nearest.rstrip(b"/")) + 1 :])
 
+    def _nearest(self, path: bytes) -> bytes | None:
+        """The path itself or the nearest folder around it that the rehearsal has changed."""
+        while path not in self._paths:
+            if path == b"/":
+                return None
+            path = split(path)[0]
+        return path
 
-def _inside(key: bytes, path: bytes) -> bool:
-    return key != path and beneath(key, path)
+    def _within(self, path: bytes) -> tuple[int, int]:
+        """From where to where the paths beneath one, itself aside, stand among the sorted ones."""
+        top = path.rstrip(b"/")
+        # What begins with `/a/` sorts between that and `/a0`, the byte after the slash.
+        return bisect_right(self._sorted, top + b"/"), bisect_left(self._sorted, top + b"0")
 
 
 def _part(seen: Seen, inner: bytes) -> Seen:

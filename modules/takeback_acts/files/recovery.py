@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from takeback.errors import NotFoundError, TakebackError
-from takeback_acts.files import beneath, paths, renames, script, staging, trees
-from takeback_acts.files.beneath import Home, Spot
+from takeback.errors import TakebackError
+from takeback_acts.files import paths, renames, script, staging, trees
+from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
 from takeback_acts.files.supply import Supply
@@ -55,18 +54,17 @@ async def left(store: Store) -> list[tuple[str, dict[str, Any]]]:
 
 def recover(dumped: dict[str, Any], supply: Supply, home: Home) -> bool:
     """Finishes or takes back one script; answers whether nothing of it is left. Blocks."""
-    with ExitStack() as stack:
+    with Folders(home) as folders:
         try:
-            return _Recovery(dumped, supply, home, stack).run()
+            return _Recovery(dumped, supply, home, folders).run()
         except (OSError, TakebackError):
             return False
 
 
 class _Recovery:
-    def __init__(self, dumped: dict[str, Any], supply: Supply, home: Home, stack: ExitStack) -> None:
+    def __init__(self, dumped: dict[str, Any], supply: Supply, home: Home, folders: Folders) -> None:
         self._home = home
-        self._stack = stack
-        self._spots: dict[str, Spot | None] = {}
+        self._folders = folders
         self._wants = [(self._spot(uri), State.model_validate(state)) for uri, state in dumped["wants"]]
         self._steps = [(self._spot(a), self._spot(b), swap) for a, b, swap in dumped["steps"]]
         self._temps = self._known_temps(dumped["temps"], supply)
@@ -82,13 +80,10 @@ class _Recovery:
 
     def _spot(self, uri: str) -> Spot | None:
         """The place of a path; None when its folder is gone, and with it all that was left there."""
-        if uri not in self._spots:
-            path, _ = paths.parse(uri)
-            try:
-                self._spots[uri] = self._stack.enter_context(beneath.spot(path, self._home))
-            except (NotFoundError, TakebackError):
-                self._spots[uri] = None
-        return self._spots[uri]
+        try:
+            return self._folders.spot(paths.parse(uri)[0])
+        except TakebackError:
+            return None
 
     def _known_temps(self, dumped: list[list[Any]], supply: Supply) -> dict[bytes, _Temp]:
         found: dict[bytes, _Temp] = {}

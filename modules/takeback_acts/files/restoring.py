@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from anyio import to_thread
 
@@ -12,6 +11,8 @@ from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
 from takeback_acts.files import beneath, failures, paths, roots
 from takeback_acts.files.acting import Actor, Plan
+from takeback_acts.files.beneath import Folders
+from takeback_acts.files.blobs import Intake
 from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.models import Back, Restore, Restored
@@ -38,20 +39,14 @@ class Restorer:
         """
         targets = [_path(ctx, args.root, item) for item in args.items]
         async with self._locks.hold(targets):
-            with failures.reported(targets[0]), ExitStack() as stack:
-                return await self._restore(ctx, args, targets, stack)
+            with failures.reported(targets[0]), Folders(self._actor.home) as folders:
+                return await self._restore(ctx, args, targets, folders)
 
     async def _restore(
-        self, ctx: Context, args: Restore, targets: Sequence[bytes], stack: ExitStack
+        self, ctx: Context, args: Restore, targets: Sequence[bytes], folders: Folders
     ) -> Restored:
-        overlay = Overlay.of(ctx.rehearsal)
-        intake = self._actor.intake()
-        cases: list[Case] = []
-        for item, path in zip(args.items, targets, strict=True):
-            moved_from_here = any(other.source == item.resource for other in args.items)
-            reader = Digester() if ctx.dry_run or moved_from_here else intake
-            cases.append(await self._case(item, path, reader, stack, overlay))
-        _pair(cases)
+        overlay, intake = Overlay.of(ctx.rehearsal), self._actor.intake()
+        cases = await self._cases(args, targets, folders, overlay, None if ctx.dry_run else intake)
         if not ctx.dry_run:
             _require_expected(ctx, cases)
         supply = self._actor.supply({**intake.small, **overlay.data})
@@ -62,30 +57,30 @@ class Restorer:
             _note(overlay, cases, judge)
             return Restored(effects=effects)
         _require_possible(cases)
-        items = _items(cases)
-        if not items:
-            return Restored(effects=effects)
-        plan = Plan(
-            tool="files.restore",
-            input={"paths": [item.resource for item in args.items][:100]},
-            summary=_summary(cases),
-            items=items,
-            root=paths.parse(args.root)[0],
-            at_hand=judge.made,
-        )
-        for data in judge.made.values():
-            intake.data(data)
-        try:
-            act = await self._actor.carry_out(ctx, plan, intake)
-        except ConflictError as error:
-            raise _changed(error.message) if error.code == "files.changed" else error from error
-        return Restored(effects=effects, act=act)
+        return Restored(effects=effects, act=await self._carry_out(ctx, args, cases, judge, intake))
+
+    async def _cases(
+        self,
+        args: Restore,
+        targets: Sequence[bytes],
+        folders: Folders,
+        overlay: Overlay,
+        intake: Intake | None,
+    ) -> list[Case]:
+        """Every path with what lies there; kept by `intake`, except what is only moved back."""
+        sources = {item.source for item in args.items}
+        cases = []
+        for item, path in zip(args.items, targets, strict=True):
+            reader = intake if intake is not None and item.resource not in sources else Digester()
+            cases.append(await self._case(item, path, reader, folders, overlay))
+        _pair(cases)
+        return cases
 
     async def _case(
-        self, item: Back, path: bytes, reader: Reader, stack: ExitStack, overlay: Overlay
+        self, item: Back, path: bytes, reader: Reader, folders: Folders, overlay: Overlay
     ) -> Case:
         try:
-            spot = stack.enter_context(beneath.spot(path, self._actor.home))
+            spot = folders.spot(path)
         except TakebackError as error:
             if not overlay.hides(path, error):
                 raise
@@ -98,6 +93,30 @@ class Restorer:
         parent = paths.split(path)[0]
         homeless = spot.folder < 0 and overlay.over(parent, NOTHING).state.kind != "dir"
         return Case(spot, item, overlay.over(path, now), homeless=homeless)
+
+    async def _carry_out(
+        self, ctx: Context, args: Restore, cases: Sequence[Case], judge: Judge, intake: Intake
+    ) -> str | None:
+        """Does what was judged and answers the act's id, None when there was nothing to do."""
+        items = _items(cases)
+        if not items:
+            return None
+        plan = Plan(
+            tool="files.restore",
+            input={"paths": [item.resource for item in args.items][:100]},
+            summary=_summary(cases),
+            items=items,
+            root=paths.parse(args.root)[0],
+            at_hand=judge.made,
+        )
+        for data in judge.made.values():
+            intake.data(data)
+        try:
+            return await self._actor.carry_out(ctx, plan, intake)
+        except ConflictError as error:
+            if error.code != "files.changed":
+                raise
+            raise _changed(error.message) from error
 
 
 def _path(ctx: Context, root: str, item: Back) -> bytes:

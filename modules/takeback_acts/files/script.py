@@ -52,6 +52,7 @@ class Script:
     staged: list[tuple[Spot, Seen]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
+    _owners: dict[Spot, Spot] = field(default_factory=dict)
     _prepared: Spot | None = None
     _handle: int | None = None
     _clean: bool = False
@@ -65,12 +66,16 @@ class Script:
         for item in self.items:
             if item.source is not None:
                 self._move(by_path[item.source.path], item)
+        for step in self.steps:
+            for temp, owner in ((step.source, step.target), (step.target, step.source)):
+                if staging.is_temporary(temp.name):
+                    self._owners.setdefault(temp, owner)
 
     def prepare(self, supply: Supply) -> None:
         """What of the staging a crash leaves no trace of, so that it need not wait for the intent."""
         for temp, want in self.staged:
             if want.state.kind == "file" and self._handle is None:
-                with failures.reported(self._owner(temp).path):
+                with failures.reported(self._owners[temp].path):
                     self._handle = staging.prepare(temp, want.state, supply)
                     self._prepared = temp
 
@@ -117,7 +122,7 @@ class Script:
             "wants": [[resource(item.spot.path), item.want.state.dump()] for item in self.items],
             "steps": [[resource(s.source.path), resource(s.target.path), s.swap] for s in self.steps],
             "temps": [
-                [resource(spot.path), resource(self._owner(spot).path), [seen.state.dump()]]
+                [resource(spot.path), resource(self._owners[spot].path), [seen.state.dump()]]
                 for spot, seen in [*self.staged, *self.leftovers]
             ],
         }
@@ -147,30 +152,21 @@ class Script:
         if source.want.state.kind != "absent":
             self._put(Item(source.spot, trees.NOTHING, source.want))
 
-    def _owner(self, temp: Spot) -> Spot:
-        for step in self.steps:
-            if temp == step.source:
-                return step.target
-            if temp == step.target:
-                return step.source
-        raise AssertionError(temp.path)
-
     def _stage(self, supply: Supply, home: Home) -> None:
         for temp, want in self.staged:
-            with failures.reported(self._owner(temp).path):
+            with failures.reported(self._owners[temp].path):
                 named = temp == self._prepared and self._handle is not None
                 if not (named and staging.give_name(self._handle or 0, temp)):
                     staging.stage(temp, want, supply, home)
+        wanted = {temp: want.state for temp, want in self.staged}
         for step in self.steps:
-            self._carry(step)
+            if step.swap and step.expect is not None:
+                self._carry(step, step.expect, wanted[step.source])
 
-    def _carry(self, step: Step) -> None:
+    def _carry(self, step: Step, replaced: State, wanted: State) -> None:
         """A file that replaces another keeps what its owner has attached to that."""
-        wanted = next((want.state for temp, want in self.staged if temp == step.source), None)
-        if not step.swap or step.expect is None or wanted is None:
-            return
-        if step.expect.kind == wanted.kind == "file":
-            staging.carry_attributes(step.target, step.source, access=step.expect.mode == wanted.mode)
+        if replaced.kind == wanted.kind == "file":
+            staging.carry_attributes(step.target, step.source, access=replaced.mode == wanted.mode)
 
     def _rename(self, step: Step) -> None:
         """Takes one step; where names can't be swapped, the old one steps aside and the new one comes in."""
@@ -210,23 +206,21 @@ class Script:
                 )
         for temp, seen in self.staged:
             with contextlib.suppress(OSError, TakebackError):
-                discard(temp, [seen], self._owner(temp), home)
+                discard(temp, [seen], self._owners[temp], home)
         for temp, _ in self.leftovers:
             with contextlib.suppress(OSError, TakebackError):
-                discard(temp, [], self._owner(temp), home)
+                discard(temp, [], self._owners[temp], home)
 
     def _clear(self, temp: Spot, seen: Seen, home: Home) -> bool:
         """The effect stands by now, so that what can't be cleared away is left to the next start."""
         with contextlib.suppress(OSError, TakebackError):
             if not trees.clear(temp, seen, home):
-                keep(temp, self._owner(temp))
+                keep(temp, self._owners[temp])
             return True
         return False
 
     def _sync(self) -> None:
-        for folder in {step.source.folder for step in self.steps} | {
-            step.target.folder for step in self.steps
-        }:
+        for folder in {spot.folder for step in self.steps for spot in (step.source, step.target)}:
             os.fsync(folder)
 
 
