@@ -105,13 +105,13 @@ def scan_here(root: int, tree: Tree) -> tuple[dict[int, Node], list[Difference]]
 
 def _shares(steps: list[tuple[Node, Step]], size: int) -> list[list[Step]]:
     """Cuts the folders into parts of like numbers of entries, each with the folders on the way to it."""
-    left = sum(len(node) + 4 for node, _ in steps)
+    left = sum(node.count() + 4 for node, _ in steps)
     shares: list[list[Step]] = []
     at = 0
     for share in range(size):
         goal, taken, part = left / (size - share), 0, _way_to(steps, at)
         while at < len(steps) and (taken < goal or share == size - 1):
-            taken += len(steps[at][0]) + 4
+            taken += steps[at][0].count() + 4
             part.append(steps[at][1])
             at += 1
         left -= taken

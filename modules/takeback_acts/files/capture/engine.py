@@ -58,7 +58,7 @@ class Engine:
         self._tree = Tree(Node(None, b""))
         self._watch: Watch | None = None
         self._crew: Crew | None = None
-        self._scanned = 0.0
+        self._scanned = float("-inf")
         self._notes: list[str] = []
 
     def begin(self) -> Changes:
@@ -88,7 +88,8 @@ class Engine:
             moves.apply()
         except BaseException:
             # The watcher's marks are spent, so only a scan can tell what is left to see.
-            self._scanned = 0.0
+            self._scanned = float("-inf")
+            self._repositories.fresh.clear()
             raise
         finally:
             look.close()
@@ -158,6 +159,7 @@ class Engine:
         self._contents.sync()
         self._check_root()
         self._tree = Tree(top)
+        self._repositories.settle({})
         self._scanned = time.monotonic()
         self.save()
         left_out = sorted(node.path() for node in gather.left if node.left == Source.LEFT_OUT)

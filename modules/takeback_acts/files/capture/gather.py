@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
@@ -59,6 +60,7 @@ class Gather:
                     self._list(folder, node, tracked)
             except OSError as error:
                 node.left = Source.DENIED if error.errno in _DENIED else Source.FAILED
+                self._know_from_above(node)
             if node.left != Source.NONE:
                 self.left.append(node)
                 continue
@@ -92,7 +94,6 @@ class Gather:
         number = self._tools.repositories.mirror(folder, node.path())
         if number is not None:
             child = node.children[b"objects"]
-            child.know(os.stat(b"objects", dir_fd=folder, follow_symlinks=False), settled=True)
             child.left, child.repository = Source.GIT_OBJECTS, number
 
     def _entered(self, child: Node, tracked: Beneath | None) -> bool:
@@ -100,8 +101,15 @@ class Gather:
             child.left = Source.NONE if tracked and tracked.tracks_in(child.name) else Source.LEFT_OUT
         if child.left == Source.NONE:
             return True
+        self._know_from_above(child)
         self.left.append(child)
         return False
+
+    def _know_from_above(self, node: Node) -> None:
+        with contextlib.suppress(OSError):
+            if node.parent is not None:
+                above = self._tour.to(node.parent)
+                node.know(os.stat(node.name, dir_fd=above, follow_symlinks=False), settled=True)
 
     def _tracked(self, folder: int, node: Node, tracked: Beneath | None) -> Beneath | None:
         try:

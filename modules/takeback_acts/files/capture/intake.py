@@ -145,7 +145,8 @@ def same_content(row: Row, other: Row) -> bool:
         return False
     if row.source == other.source and row.source in (Source.BLOB, Source.GIT, Source.LINK):
         return row.digest.rstrip(b"\0") == other.digest.rstrip(b"\0")
-    return row.source == other.source and row.mark == other.mark
+    # Of a pipe or a device nothing is known but what it is.
+    return row.source == other.source and (row.source == Source.SPECIAL or row.mark == other.mark)
 
 
 def git_name(data: bytes, length: int) -> bytes:
@@ -185,5 +186,5 @@ def _link(folder: int, name: bytes, found: os.stat_result) -> Row | None:
 def _row(
     found: os.stat_result, source: Source, digest: bytes = b"", *, racy: bool = False, target: bytes = b""
 ) -> Row:
-    linked = found.st_nlink > 1 and stat.S_ISREG(found.st_mode)
+    linked = found.st_nlink > 1
     return Row(mark(found), found.st_uid, found.st_gid, linked, racy, source, digest, target)

@@ -5,6 +5,7 @@ Nothing of the tree is changed until `apply`: a look that fails leaves the basel
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -20,6 +21,7 @@ from takeback_acts.files.capture.tree import Node, Row, Source, Tree, walk
 from takeback_acts.files.capture.worker import Difference, Own, mark
 
 _TRIES = 3
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
 @dataclass(slots=True)
@@ -148,7 +150,7 @@ class Look:
         settled = asked.own is not None and max(own[3], own[4]) < self._started - 2_100_000_000
         if own[0] != node.own[0]:
             after = before._replace(mode=own[0], mtime_ns=own[3], uid=found.st_uid, gid=found.st_gid)
-            self._tell(node.parent or node, node.name, before, after)
+            self._tell(_above(node), node.name, before, after)
         self._edits.append(lambda: node.know_own(own, found, settled=settled))
 
     def _all_gone(self, node: Node) -> None:
@@ -225,8 +227,8 @@ class Look:
         if child.left != Source.NONE:
             before = held_folder(child)
             after = before._replace(mode=found.st_mode, mtime_ns=found.st_mtime_ns)
-            if before.mode != after.mode and before.mode:
-                self._tell(child.parent or child, child.name, before, after)
+            if before.mode != after.mode:
+                self._tell(_above(child), child.name, before, after)
             self._edits.append(lambda: child.know(found, settled=True))
             if child.left == Source.DENIED:
                 self._opened(child)
@@ -239,11 +241,10 @@ class Look:
 
     def _opened(self, child: Node) -> None:
         """A folder that could not be entered before: what it holds was there, so nothing of it is told."""
-        assert child.parent is not None
-        top = Node(child.parent, child.name)
+        top = Node(_above(child), child.name)
         Gather(self._tools, self.tour).fill(top)
         if top.left == Source.NONE:
-            self._edits.append(lambda: self._graft(top.parent or top, top))
+            self._edits.append(lambda: self._graft(_above(top), top))
 
     def _cut(self, node: Node, name: bytes, child: Node, after: Row | None) -> None:
         self._tell(node, name, held_folder(child), after)
@@ -280,7 +281,8 @@ class Look:
     def _lost(self, node: Node, error: int) -> None:
         if node.parent is not None:
             self.ask(node.parent).names.add(node.name)
-        self.notes.append(f"not entered ({os.strerror(error)}): {os.fsdecode(node.path())}")
+        if error not in _GONE:
+            self.notes.append(f"not entered ({os.strerror(error)}): {os.fsdecode(node.path())}")
 
 
 class _Was:
@@ -291,6 +293,11 @@ class _Was:
 
     def expected(self, name: bytes, size: int) -> bytes | None:
         return self._oid if size == self._size else None
+
+
+def _above(node: Node) -> Node:
+    # The root lies in nothing that is known; its own change is told with an empty name.
+    return node if node.parent is None else node.parent
 
 
 def _oid(row: Row) -> bytes:

@@ -20,15 +20,11 @@ class RefMoves:
 
     def found(self) -> list[RefMove]:
         """The references that moved, by repository and name. Blocks."""
-        touched = self._touched()
-        for path in {*self._repositories.refs, *touched}:
-            node = _find(self._look.top, path)
-            if node is None or (inside := node.children.get(_GIT)) is None or path in touched:
-                # A `.git` that is a file leads to where nobody tells us what changes.
-                self._now[path] = self._read(node, path)
-            elif inside.left != Source.NONE:
-                self._now[path] = self._read(node, path)
-        known = self._repositories.refs
+        touched, known, fresh = self._touched(), self._repositories.refs, self._repositories.fresh
+        for path in {*known, *touched}:
+            now = fresh[path] if path in fresh else self._read(path, path in touched)
+            if now is not None:
+                self._now[path] = now
         return [
             RefMove(path, ref, known[path].get(ref, ""), now.get(ref, ""))
             for path, now in sorted(self._now.items())
@@ -39,19 +35,22 @@ class RefMoves:
 
     def apply(self) -> None:
         """Takes over what they say now."""
-        for path, refs in self._now.items():
-            if refs:
-                self._repositories.refs[path] = refs
-            else:
-                self._repositories.refs.pop(path, None)
+        self._repositories.settle(self._now)
 
-    def _read(self, node: Node | None, path: bytes) -> dict[str, str]:
+    def _read(self, path: bytes, touched: bool) -> dict[str, str] | None:
+        """What they say, empty without a work tree; None when nothing of it was touched."""
+        node = _find(self._look.top, path)
         if node is None:
             return {}
         try:
-            return self._repositories.look(self._look.tour.to(node), path)
+            work = self._look.tour.to(node)
         except OSError:
             return {}
+        inside = node.children.get(_GIT)
+        # A `.git` that is a file leads to where nobody tells us what changes.
+        if inside is not None and inside.left == Source.NONE and not touched:
+            return None
+        return self._repositories.look(work, path)
 
     def _touched(self) -> set[bytes]:
         """The paths of work trees whose `.git`, or something in it, was examined."""

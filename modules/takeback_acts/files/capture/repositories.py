@@ -67,7 +67,7 @@ class Repositories:
     """The kept objects of all repositories of a root, a numbered folder each. Calls block.
 
     `keeps` gives the number of an `objects` folder by device and inode; `refs` what references said last,
-    by the work tree's path.
+    by the work tree's path, and `fresh` those of repositories that a look came upon.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +75,17 @@ class Repositories:
         self._keeps: dict[int, Keep] = {}
         self.numbers: dict[tuple[int, int], int] = {}
         self.refs: dict[bytes, dict[str, str]] = {}
+        self.fresh: dict[bytes, dict[str, str]] = {}
         self.notes: list[str] = []
+
+    def settle(self, now: dict[bytes, dict[str, str]]) -> None:
+        """Takes over what references say now; a repository without any is forgotten."""
+        for path, refs in {**now, **self.fresh}.items():
+            if refs:
+                self.refs[path] = refs
+            else:
+                self.refs.pop(path, None)
+        self.fresh.clear()
 
     def open(self, work: int, path: bytes) -> Repository | None:
         """What git tracks in an open folder that has a `.git`; None where it can't be told, with a note."""
@@ -86,7 +96,7 @@ class Repositories:
             try:
                 common = folders.hold(gitrefs.common_dir_of(git_dir))
                 assert common is not None
-                self.refs[path] = gitrefs.read(git_dir, common)
+                self.fresh[path] = gitrefs.read(git_dir, common)
                 return self._open(git_dir, common, path)
             except OSError as error:
                 self._note("git.unreadable", path, error.strerror or "")

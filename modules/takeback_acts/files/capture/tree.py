@@ -113,7 +113,8 @@ class Node:
             node = node.parent
         return b"/".join(reversed(parts))
 
-    def __len__(self) -> int:
+    def count(self) -> int:
+        """How many rows there are."""
         return len(self._flags) - self._gaps
 
     def __contains__(self, name: bytes) -> bool:
@@ -307,7 +308,7 @@ class Tree:
 
     def count(self) -> int:
         """How many entries there are, folders counted."""
-        return sum(len(node) + 1 for node in walk(self.top))
+        return sum(node.count() + 1 for node in walk(self.top))
 
     def steps(self) -> Iterator[tuple[Node, Step]]:
         """The folders that a scan enters, parents first."""

@@ -1,0 +1,68 @@
+"""What is left out, and that it is said."""
+
+import shutil
+
+import pytest
+
+from tests.files.capture.rig import Rig, only, whats
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def rig(tmp_path):
+    rig = Rig(tmp_path)
+    rig.write("src/a", b"a")
+    rig.write("node_modules/big/index.js", b"made again")
+    rig.write("env/pyvenv.cfg", b"")
+    rig.write("env/lib/made", b"made again")
+    rig.write("rust/target/CACHEDIR.TAG", b"")
+    rig.write("rust/target/made", b"made again")
+    rig.write("target/mine", b"mine")
+    return rig
+
+
+@pytest.mark.parametrize("watch", [True, False])
+async def test_folders_that_can_be_made_again_are_left_out_and_named(rig, watch):
+    capture = rig.capture(watch=watch)
+    changes = await capture.baseline()
+    assert changes.left_out == [b"env", b"node_modules", b"rust/target"]
+    assert b"made again" not in rig.memory.blobs.values()
+    assert b"mine" in rig.memory.blobs.values()
+    rig.write("node_modules/more", b"more")
+    rig.write("env/more", b"more")
+    assert (await capture.after()).paths == []
+    shutil.rmtree(rig.root / "node_modules")
+    changes = await capture.after()
+    assert whats(changes) == {"node_modules": "deleted"}
+    assert only(changes, "node_modules").before.reason == "left_out"
+    assert only(changes, "node_modules").before.state() is None
+    rig.write("sub/node_modules/new", b"new")
+    changes = await capture.after()
+    assert (whats(changes), changes.left_out) == (
+        {"sub": "created", "sub/node_modules": "created"},
+        [b"sub/node_modules"],
+    )
+    await capture.close()
+
+
+@pytest.mark.parametrize("watch", [True, False])
+async def test_a_marker_put_into_a_known_folder_hides_nothing(rig, watch):
+    capture = rig.capture(watch=watch)
+    await capture.baseline()
+    rig.write("src/pyvenv.cfg", b"")
+    await capture.after()
+    (rig.root / "src/a").unlink()
+    assert rig.bytes_before(await capture.after(), "src/a") == b"a"
+    await capture.close()
+
+
+async def test_the_rules_are_a_setting(rig):
+    capture = rig.capture(left_out=["src"])
+    changes = await capture.baseline()
+    assert changes.left_out == [b"src"]
+    assert b"made again" in rig.memory.blobs.values()
+    await capture.close()
+    again = rig.capture(left_out=[])
+    assert (await again.baseline()).by == "built"
+    await again.close()

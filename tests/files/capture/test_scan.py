@@ -1,0 +1,98 @@
+"""The scan without a watcher: what the times don't show, and processes that die."""
+
+import mmap
+import os
+import signal
+
+import pytest
+
+from takeback_acts.files.capture import crew, worker
+from takeback_acts.files.capture.crew import Crew
+from tests.files.capture.rig import Rig, only, whats
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def rig(tmp_path):
+    rig = Rig(tmp_path)
+    for number in range(50):
+        rig.write(f"{number % 5}/{number}", b"%d" % number)
+    return rig
+
+
+async def test_a_write_within_the_tick_of_the_look_is_seen(rig):
+    path = rig.write("file", b"one")
+    capture = rig.capture()
+    await capture.baseline()
+    node, row = capture._engine._tree.top, capture._engine._tree.top.row(b"file")
+    assert row.racy
+    path.write_bytes(b"two")
+    # As if the clock had not moved on between the two writes.
+    found = path.stat()
+    capture._engine._tree.put(node, b"file", row._replace(mark=worker.mark(found)))
+    changes = await capture.after()
+    assert rig.bytes_before(changes, "file") == b"one"
+    await capture.close()
+
+
+async def test_a_file_read_long_after_its_last_write_is_not_read_again(rig):
+    path = rig.root / "0" / "0"
+    capture = rig.capture()
+    await capture.baseline()
+    await capture.scan()
+    taken = capture._engine._tools.intake.taken
+    os.utime(path)
+    await capture.scan()
+    assert capture._engine._tools.intake.taken - taken <= 51
+    await capture.close()
+
+
+async def test_stores_through_a_mapping_that_is_still_open_are_seen_by_a_scan(rig):
+    path = rig.write("mapped", bytes(4096))
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[0:1] = b"1"
+        capture = rig.capture()
+        await capture.baseline()
+        before = path.stat()
+        memory[0:1] = b"2"
+        assert worker.mark(path.stat()) == worker.mark(before)
+        changes = await capture.scan()
+        assert rig.memory.get(only(changes, "mapped").after.sha256)[:1] == b"2"
+        assert rig.bytes_before(changes, "mapped")[:1] == b"1"
+        await capture.close()
+
+
+async def test_a_scanning_process_that_dies_costs_nothing_but_time(rig):
+    capture = rig.capture(crew_from=0)
+    await capture.baseline()
+    await capture.after()
+    for mate in capture._engine._crew._mates:
+        os.kill(mate._process.pid, signal.SIGKILL)
+        mate._process.wait()
+    rig.write("0/0", b"changed")
+    changes = await capture.after()
+    assert whats(changes) == {"0/0": "content"}
+    assert [note for note in changes.notes if note.startswith("crew.lost")]
+    rig.write("0/0", b"again")
+    changes = await capture.after()
+    assert (whats(changes), changes.notes) == ({"0/0": "content"}, [])
+    await capture.close()
+
+
+async def test_both_processes_have_a_share(rig):
+    capture = rig.capture()
+    await capture.baseline()
+    tree = capture._engine._tree
+    shares = crew._shares(list(tree.steps()), 2)
+    looked = [step.number for share in shares for step in share if step.look]
+    assert sorted(looked) == sorted(step.number for _, step in tree.steps())
+    assert all(any(step.look for step in share) for share in shares)
+    root = os.open(rig.root, os.O_RDONLY)
+    mates = Crew(root)
+    try:
+        assert mates.scan(tree)[1] == crew.scan_here(root, tree)[1]
+    finally:
+        mates.close()
+        os.close(root)
+    await capture.close()
