@@ -1,6 +1,7 @@
 """Indexes: every blob is found, no other is, and many indexes become few."""
 
 import hashlib
+import os
 
 import pytest
 
@@ -93,6 +94,25 @@ def test_many_segments_are_looked_up_in_few_indexes(shelf, blobs):
     with shelf.open(records=2) as vault:
         assert len(vault.catalog.indexes) <= 16
         assert [vault.reader.read(one) for one in digests] == blobs(260)
+
+
+def test_many_segments_need_few_open_files(shelf, blobs):
+    import resource
+
+    old = resource.getrlimit(resource.RLIMIT_NOFILE)
+    data = blobs(260)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 70, old[1]))
+    try:
+        with shelf.open(records=2) as vault:
+            digests = shelf.keep(vault, *data)
+        with shelf.open(records=2) as vault:
+            assert [vault.reader.read(one) for one in digests] == data
+            shelf.sweep(vault, digests[::3], share=0.4)
+            assert vault.check().damaged == []
+        with shelf.open(records=2) as vault:
+            assert [vault.reader.read(one) for one in digests[::3]] == data[::3]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, old)
 
 
 def test_an_index_takes_no_memory_for_what_it_lists(tmp_path):

@@ -197,3 +197,20 @@ def test_a_closed_store_says_so(shelf):
     with pytest.raises(TakebackError) as error:
         lease.keep(b"late")
     assert error.value.code == "blobs.closed"
+
+
+def test_more_than_memory_should_hold_goes_through(shelf, blobs):
+    """Handed over from a thread, faster than the disk takes it."""
+    data = blobs(110, 200_000)
+    with shelf.open(small=1 << 20, segment=8 << 20) as vault:
+        digests = shelf.keep(vault, *data)
+        assert vault.reader.read(digests[109]) == data[109]
+        assert vault.stats().blobs == 110
+
+
+def test_what_was_never_settled_is_forgotten_with_its_lease(shelf, blobs):
+    with shelf.open(limit=3000) as vault:
+        with Lease(vault, OWNER) as lease:
+            lease.keep_all(blobs(6))
+        assert vault.stats().owners == {}
+        shelf.keep(vault, *blobs(7, start=6))

@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,12 +63,11 @@ class Apart:
     def name(self, incoming: Incoming) -> None:
         """Gives a copy its name, durably."""
         path = self.path(incoming.sha256)
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            disk.sync_folder(self._folder)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         os.rename(incoming.path, path)
         faults.point("packs.apart.named")
         disk.sync_folder(path.parent)
+        disk.sync_folder(self._folder)
         faults.point("packs.apart.durable")
 
     def path(self, sha256: str) -> Path:
@@ -81,10 +81,13 @@ class Apart:
         except FileNotFoundError:
             return None
 
-    def remove(self, sha256: str) -> None:
-        """Removes a blob's file."""
-        self.path(sha256).unlink(missing_ok=True)
+    def put_away(self, sha256: str) -> Path:
+        """Takes a blob's name from its file, which is fast, unlike the unlink that is left to the caller."""
+        away = self._incoming / secrets.token_hex(8)
+        with suppress(FileNotFoundError):
+            os.rename(self.path(sha256), away)
         faults.point("packs.apart.removed")
+        return away
 
     def names(self) -> Iterator[tuple[str, float]]:
         """Every file's name and when it was made."""

@@ -36,6 +36,8 @@ class Appender:
         self._buffer: list[bytes] = []
         self._buffered = 0
         self._written: list[tuple[Parcel, list[bytes]]] = []
+        self._ending = threading.Lock()
+        self._ended = False
         self._thread = threading.Thread(target=self._work, name="takeback-packs", daemon=True)
 
     def start(self, resumed: Segment | None) -> None:
@@ -48,8 +50,8 @@ class Appender:
         self._thread.start()
 
     def hand(self, parcel: Parcel) -> None:
-        """Queues a parcel; those of one thread are written in their order."""
-        self._queue.put(parcel)
+        """Queues a parcel; those of one thread are written in their order. Raises `blobs.closed`."""
+        self._put(parcel)
 
     def roll(self) -> None:
         """Seals the open segment and waits for it; raises OSError, TakebackError."""
@@ -58,13 +60,21 @@ class Appender:
         def work() -> None:
             parcel.settle(self._tried(self._seal) if self._count else None)
 
-        self._queue.put(work)
+        self._put(work)
         parcel.wait()
 
     def close(self) -> None:
         """Writes all that was handed over, leaves a checkpoint, and ends the thread."""
-        self._queue.put(None)
+        with self._ending:
+            self._ended = True
+            self._queue.put(None)
         self._thread.join()
+
+    def _put(self, one: Parcel | Callable[[], None]) -> None:
+        with self._ending:
+            if self._ended:
+                raise failures.closed()
+            self._queue.put(one)
 
     def _work(self) -> None:
         going = True

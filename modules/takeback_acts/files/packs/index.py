@@ -120,6 +120,12 @@ class Index(Sequence[bytes]):
         finally:
             os.close(handle)
 
+    @classmethod
+    def about_of(cls, path: Path) -> About | None:
+        """What an index says of itself; no file stays open for it."""
+        found = cls.open(path)
+        return None if found is None else found.about
+
     def find(self, digest: bytes) -> Entry | None:
         """The place of a blob."""
         slot = self._near(digest)
@@ -166,7 +172,7 @@ class Index(Sequence[bytes]):
         return self._data[at : at + 32]
 
     def _near(self, digest: bytes) -> int | None:
-        """Where a digest is, or the end; None if a guess, and another from what lies there, were too far off."""
+        """Where a digest is, or the end; None if a guess and one more from what lies there were off."""
         data, count = self._data, self._count
         if count < _FEW:
             return None

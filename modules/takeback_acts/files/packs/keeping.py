@@ -19,8 +19,7 @@ from takeback_acts.files.reading import digest as digest_of
 from takeback_acts.files.reading import write_all
 
 _PORTION = 2 << 20
-_SYNC_EVERY = 8
-_MOST_PARCELS = 16
+_PARCELS = 8
 _LONGEST_OWNER = 255
 
 
@@ -44,6 +43,8 @@ class Lease:
         self._wanted: list[Wanted] = []
         self._size = 0
         self._parcels: list[Parcel] = []
+        self._handed = 0
+        self._barrier: Parcel | None = None
 
     def __enter__(self) -> Lease:
         return self
@@ -164,7 +165,7 @@ class Lease:
             self._wanted.append(wanted)
             self._size += wanted.head.size
             if self._size > _PORTION:
-                self._hand(now=len(self._parcels) % _SYNC_EVERY == _SYNC_EVERY - 1)
+                self._hand(now=False)
         self._throttle()
 
     def _apart_from(self, wanted: Wanted) -> Wanted:
@@ -217,6 +218,7 @@ class Lease:
 
     def _hand(self, *, now: bool) -> None:
         wanted, self._wanted, self._size = self._wanted, [], 0
+        self._handed += 1
         self._parcels += self._vault.hand(wanted, now=now)
 
     def _all(self) -> list[Parcel]:
@@ -233,10 +235,14 @@ class Lease:
 
     def _throttle(self) -> None:
         """Where the disk is slower than whoever hands over, a thread waits, so that memory stays bounded."""
-        if len(self._parcels) > _MOST_PARCELS and not _on_loop():
-            self._parcels[0].wait()
-            with self._lock:
-                self._parcels = [parcel for parcel in self._parcels if not parcel.done or parcel.error]
+        if self._handed < _PARCELS or _on_loop():
+            return
+        self._handed = 0
+        last, self._barrier = self._barrier, self._vault.barrier()
+        if last is not None:
+            last.ended()
+        with self._lock:
+            self._parcels = [parcel for parcel in self._parcels if not parcel.done or parcel.error]
 
     def _pin(self, digest: bytes) -> None:
         if digest not in self._pinned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from takeback_acts.files.packs import opening, runs
+from takeback_acts.files.packs import recovering, runs
 from takeback_acts.files.packs.catalog import Catalog, Volume
 from takeback_acts.files.packs.index import Index
 
@@ -15,7 +15,7 @@ def own_index(catalog: Catalog, volume: Volume) -> Index | None:
         found = Index.open(volume.index_path)
         if found is not None and found.sound():
             return found
-        if volume.number not in catalog.volumes or not opening.rebuild(catalog, volume):
+        if volume.number not in catalog.volumes or not recovering.rebuild(catalog, volume):
             return None
         made = Index.open(volume.index_path)
         if made is not None:

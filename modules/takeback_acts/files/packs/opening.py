@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from takeback import faults
-from takeback_acts.files.packs import deaths, disk, index, runs, sealing, segment
+from takeback_acts.files.packs import deaths, disk, index, recovering, runs, sealing, segment
 from takeback_acts.files.packs.catalog import Catalog, Volume
 from takeback_acts.files.packs.index import About, Entry, Index
-from takeback_acts.files.packs.segment import Found, Segment
+from takeback_acts.files.packs.segment import Segment
 from takeback_acts.files.packs.settings import PackSettings
 
 
@@ -23,36 +22,18 @@ def load(catalog: Catalog, settings: PackSettings) -> Segment | None:
     for left in folder.glob("*" + disk.TEMP):
         left.unlink()
     indexes = {
-        number: Index.open(path.with_suffix(index.SUFFIX)) for number, path in _segments(folder).items()
+        number: Index.about_of(path.with_suffix(index.SUFFIX)) for number, path in _segments(folder).items()
     }
-    whole = {number: one for number, one in indexes.items() if one is not None and one.about.sealed}
+    whole = {number: about for number, about in indexes.items() if about is not None and about.sealed}
     for number in _replaced(whole):
         _unlink(folder, number)
         indexes.pop(number, None)
         whole.pop(number, None)
     catalog.skip(max(_numbers(folder), default=0))
-    for number, one in whole.items():
-        _know(catalog, Volume(folder, number, one.about.upto), one)
-    _cover(catalog, whole)
-    return _resume(catalog, {number: one for number, one in indexes.items() if number not in whole}, settings)
-
-
-def rebuild(catalog: Catalog, volume: Volume) -> bool:
-    """Makes a segment's index again from its records; False when the segment can't be read as one."""
-    handle = os.open(volume.path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        seed = segment.seed(handle)
-        if seed is None:
-            return False
-        found = segment.scan(handle, seed, segment.START)
-    finally:
-        os.close(handle)
-    fresh = Volume(catalog.folder, volume.number, found.end)
-    entries = _entries(fresh, found.found, {})
-    sealing.write_index(fresh, seed, found.end, entries.values(), sealed=True)
-    with catalog.lock:
-        volume.owners, volume.count, volume.dead = fresh.owners, len(entries), None
-    return True
+    for number, about in whole.items():
+        _know(catalog, Volume(folder, number, about.upto), about)
+    _cover(catalog, set(whole))
+    return _resume(catalog, [number for number in indexes if number not in whole], settings)
 
 
 def _segments(folder: Path) -> dict[int, Path]:
@@ -70,8 +51,8 @@ def _numbers(folder: Path) -> Iterator[int]:
     return (int(path.stem) for path in folder.iterdir() if path.stem.isdecimal())
 
 
-def _replaced(whole: dict[int, Index]) -> set[int]:
-    return {number for one in whole.values() for number in one.about.replaces}
+def _replaced(whole: dict[int, About]) -> set[int]:
+    return {number for about in whole.values() for number in about.replaces}
 
 
 def _unlink(folder: Path, number: int) -> None:
@@ -88,27 +69,29 @@ def unlink(catalog: Catalog, numbers: list[int]) -> None:
         _unlink(catalog.folder, number)
 
 
-def _know(catalog: Catalog, volume: Volume, one: Index) -> None:
+def _know(catalog: Catalog, volume: Volume, about: About) -> None:
     """Counts what a sealed segment holds."""
-    volume.owners = list(one.about.owners)
+    volume.owners = list(about.owners)
     catalog.volumes[volume.number] = volume
-    volume.count = one.about.count
+    volume.count = about.count
     volume.size = volume.path.stat().st_size  # what a torn write left behind its end takes room too
-    catalog.usage.resize(volume.size + one.about.apart)
-    for owner, used in zip(volume.owners, one.about.usage, strict=True):
+    catalog.usage.resize(volume.size + about.apart)
+    for owner, used in zip(volume.owners, about.usage, strict=True):
         catalog.usage.note(owner, used)
-    gone = deaths.read(volume, one.about)
-    if gone:
-        volume.dead = bytearray(one.about.count)
+    gone = deaths.read(volume, about)
+    own = Index.open(volume.index_path) if gone else None
+    if own is None:
+        return
+    volume.dead = bytearray(about.count)
     for slot in gone:
-        entry = one.entry(slot)
+        entry = own.entry(slot)
         owner = volume.owners[entry.owner]
-        volume.dead[slot] = 1  # type: ignore[index]
+        volume.dead[slot] = 1
         catalog.usage.note(owner, -sealing.weight(entry, owner))
         catalog.usage.resize(-sealing.apart(entry))
 
 
-def _cover(catalog: Catalog, whole: dict[int, Index]) -> None:
+def _cover(catalog: Catalog, whole: set[int]) -> None:
     """Lets each segment be found by the largest run that has it, or by its own index."""
     covered: set[int] = set()
     for path in sorted(catalog.folder.glob("*" + runs.SUFFIX), reverse=True):
@@ -119,22 +102,20 @@ def _cover(catalog: Catalog, whole: dict[int, Index]) -> None:
             continue
         covered |= there
         catalog.add_indexes([run])
-    for number, one in whole.items():
-        if number not in covered:
-            catalog.add_indexes([one])
+    catalog.add_indexes([sealing.opened(catalog.volumes[number]) for number in sorted(whole - covered)])
 
 
-def _renewed(catalog: Catalog, run: Index, whole: dict[int, Index]) -> bool:
+def _renewed(catalog: Catalog, run: Index, whole: set[int]) -> bool:
     """Whether a segment's own index was lost since, so that the run's slots may not be its any more."""
     there = _segments(catalog.folder)
     return any(number in there and number not in whole for number in run.about.segments)
 
 
-def _resume(catalog: Catalog, unsealed: dict[int, Index | None], settings: PackSettings) -> Segment | None:
+def _resume(catalog: Catalog, unsealed: list[int], settings: PackSettings) -> Segment | None:
     """Reads the segments that are not sealed, and seals all but the last, and that too when it is full."""
     last = max(unsealed, default=0)
     for number in sorted(unsealed):
-        read = _read(catalog, number, unsealed[number])
+        read = recovering.read(catalog.folder, number)
         if read is None:
             continue
         volume, seed, entries = read
@@ -147,7 +128,7 @@ def _resume(catalog: Catalog, unsealed: dict[int, Index | None], settings: PackS
             return Segment.resume(number, volume.path, seed, volume.size)
         sealing.write_index(volume, seed, volume.size, entries.values(), sealed=True)
         one = sealing.opened(volume)
-        _know(catalog, volume, one)
+        _know(catalog, volume, one.about)
         catalog.add_indexes([one])
     return None
 
@@ -159,68 +140,3 @@ def _count(catalog: Catalog, volume: Volume, entries: dict[bytes, bytes]) -> Non
         owner = volume.owners[entry.owner]
         catalog.usage.note(owner, sealing.weight(entry, owner))
         catalog.usage.resize(sealing.apart(entry))
-
-
-def _read(
-    catalog: Catalog, number: int, noted: Index | None
-) -> tuple[Volume, int, dict[bytes, bytes]] | None:
-    """A segment that is not sealed: what its checkpoint lists and what comes after; None when it is none."""
-    path = segment.path(catalog.folder, number)
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        seed = segment.seed(handle)
-        if seed is None:
-            _set_aside(path, os.fstat(handle).st_size)
-            return None
-        good = noted is not None and _fits(noted.about, seed, os.fstat(handle).st_size) and noted.sound()
-        start = noted.about.upto if noted is not None and good else segment.START
-        found = segment.scan(handle, seed, start)
-        if found.found:
-            # A killed process leaves bytes that nobody has synced; they are counted on from now.
-            disk.sync(handle)
-    finally:
-        os.close(handle)
-    volume = Volume(catalog.folder, number, found.end)
-    entries: dict[bytes, bytes] = {}
-    if noted is not None and good:
-        volume.owners = list(noted.about.owners)
-        entries = {entry.digest: entry.pack() for entry in noted.entries()}
-    return volume, seed, _entries(volume, found.found, entries)
-
-
-def _fits(about: About, seed: int, size: int) -> bool:
-    return about.seed == seed and segment.START <= about.upto <= size
-
-
-def _entries(volume: Volume, found: list[Found], entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """Adds the records of a scan; a sound one goes before a torn one of the same name."""
-    owners = {owner: number for number, owner in enumerate(volume.owners)}
-    for offset, head, sound in found:
-        if not sound and head.digest in entries:
-            continue
-        owner = head.owner.decode("utf-8", "replace")
-        if owner not in owners:
-            owners[owner] = len(owners)
-            volume.owners.append(owner)
-        flags = head.flags | (0 if sound else index.BROKEN)
-        entry = Entry(
-            head.digest,
-            volume.number,
-            len(entries),
-            offset,
-            head.stored,
-            head.length,
-            head.at,
-            owners[owner],
-            flags,
-        )
-        entries[head.digest] = entry.pack()
-    return entries
-
-
-def _set_aside(path: Path, size: int) -> None:
-    """A file that was never begun is removed; one that holds something is kept for whoever can read it."""
-    if size <= segment.START:
-        path.unlink()
-    else:
-        path.rename(path.with_suffix(".unreadable"))

@@ -47,11 +47,15 @@ class Parcel:
 
     def wait(self) -> None:
         """Blocks until the records are durable; raises what kept them from it."""
+        self.ended()
+        self._judge()
+
+    def ended(self) -> None:
+        """Blocks until it is known how it ended."""
         gate = threading.Lock()
         gate.acquire()
         self._then(gate.release)
         gate.acquire()
-        self._judge()
 
     async def reached(self) -> None:
         """Waits on the loop until the records are durable; raises what kept them from it."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from takeback import faults
 from takeback_acts.files.packs import disk, mending, opening, record, sealing, segment
 from takeback_acts.files.packs.catalog import Catalog, Volume
-from takeback_acts.files.packs.index import BROKEN, Entry
+from takeback_acts.files.packs.index import BROKEN, Entry, Index
 from takeback_acts.files.packs.record import Head
 from takeback_acts.files.packs.settings import PackSettings
 from takeback_acts.files.reading import write_all
@@ -25,10 +25,10 @@ _FEW = 4
 
 
 class Victim(NamedTuple):
-    """A segment to be rewritten, and what of it is needed, in the order it lies there."""
+    """A segment to be rewritten: how many of its blobs are needed, and the bytes of their records."""
 
     volume: Volume
-    entries: list[Entry]
+    needed: int
     size: int
 
 
@@ -39,8 +39,8 @@ def rewrite(catalog: Catalog, settings: PackSettings, share: float) -> int:
     """
     before = catalog.usage.total
     victims = list(_victims(catalog, settings, share))
-    _replace(catalog, [victim for victim in victims if not victim.entries], None)
-    for group in _groups([victim for victim in victims if victim.entries], settings):
+    _replace(catalog, [victim for victim in victims if not victim.needed], None)
+    for group in _groups([victim for victim in victims if victim.needed], settings):
         made = _copied(catalog, group)
         if made is not None:
             _replace(catalog, group, made)
@@ -53,7 +53,7 @@ def _victims(catalog: Catalog, settings: PackSettings, share: float) -> Iterator
         victim = _victim(catalog, volume)
         if victim is None:
             continue
-        if not victim.entries or (volume.kept < volume.count and victim.size <= share * volume.size):
+        if not victim.needed or (volume.kept < volume.count and victim.size <= share * volume.size):
             yield victim
         elif volume.size < settings.segment // _FEW and volume.count < settings.records // _FEW:
             small.append(victim)
@@ -65,10 +65,15 @@ def _victim(catalog: Catalog, volume: Volume) -> Victim | None:
     own = mending.own_index(catalog, volume)
     if own is None:
         return None
-    entries = [entry for entry in own.entries() if not volume.is_dead(entry.slot)]
-    entries.sort(key=lambda entry: entry.offset)
-    sizes = (record.size(len(volume.owners[entry.owner].encode()), entry.stored) for entry in entries)
-    return Victim(volume, entries, sum(sizes))
+    needed = size = 0
+    for entry in _needed(volume, own):
+        needed += 1
+        size += record.size(len(volume.owners[entry.owner].encode()), entry.stored)
+    return Victim(volume, needed, size)
+
+
+def _needed(volume: Volume, own: Index) -> Iterator[Entry]:
+    return (entry for entry in own.entries() if not volume.is_dead(entry.slot))
 
 
 def _groups(victims: list[Victim], settings: PackSettings) -> Iterator[list[Victim]]:
@@ -76,13 +81,11 @@ def _groups(victims: list[Victim], settings: PackSettings) -> Iterator[list[Vict
     group: list[Victim] = []
     size = records = 0
     for victim in victims:
-        if group and (
-            size + victim.size > settings.segment or records + len(victim.entries) > settings.records
-        ):
+        if group and (size + victim.size > settings.segment or records + victim.needed > settings.records):
             yield group
             group, size, records = [], 0, 0
         group.append(victim)
-        size, records = size + victim.size, records + len(victim.entries)
+        size, records = size + victim.size, records + victim.needed
     if group:
         yield group
 
@@ -134,7 +137,7 @@ def _copy(catalog: Catalog, group: list[Victim], volume: Volume, handle: int, se
     buffer: list[bytes] = []
     buffered = 0
     for victim in reversed(group):  # of two copies the newer one
-        for entry in victim.entries:
+        for entry in _in_order(victim.volume):
             if entry.digest in entries:
                 continue
             owner = victim.volume.owners[entry.owner]
@@ -155,6 +158,14 @@ def _copy(catalog: Catalog, group: list[Victim], volume: Volume, handle: int, se
     write_all(handle, b"".join(buffer))
     volume.owners = list(owners)
     return list(entries.values())
+
+
+def _in_order(volume: Volume) -> list[Entry]:
+    """What is needed of a segment, as it lies there."""
+    own = Index.open(volume.index_path)
+    if own is None:
+        raise _UnreadableError(volume.number)
+    return sorted(_needed(volume, own), key=lambda entry: entry.offset)
 
 
 def _head(entry: Entry, owner: str) -> Head:

@@ -43,7 +43,6 @@ class Sweep:
         self._catalog = catalog
         self._files = files
         self._before = before
-        self._owns: dict[int, Index] = {}
         self._marks: dict[int, bytearray] = {}
         self._fresh = dict(catalog.fresh)
         self._fresh_marks: set[bytes] = set()
@@ -54,7 +53,6 @@ class Sweep:
         for volume in self._catalog.sealed():
             own = mending.own_index(self._catalog, volume)
             if own is not None:
-                self._owns[volume.number] = own
                 self._marks[volume.number] = bytearray(len(own))
 
     def mark(self, live: Iterable[str]) -> None:
@@ -100,9 +98,11 @@ class Sweep:
         self.result.kept = sum(volume.kept for volume in self._catalog.sealed()) + len(self._catalog.fresh)
 
     def _volumes(self) -> Iterator[tuple[Volume, Index]]:
-        for number, own in self._owns.items():
-            volume = self._catalog.volumes.get(number)
-            if volume is not None:
+        """Those that were there in `prepare`, one index open at a time."""
+        for number in self._marks:
+            volume = self._catalog.volumes[number]
+            own = Index.open(volume.index_path)
+            if own is not None:
                 yield volume, own
 
     def _unneeded(self, volume: Volume, own: Index) -> Iterator[Entry]:
@@ -149,7 +149,7 @@ class Sweep:
         with self._catalog.lock:
             if self._catalog.pins.held(digest) or any(self._catalog.places(digest)):
                 return
-            sha256 = digest.hex()
-            size = self._files.size(sha256) or 0
-            self._files.remove(sha256)
-            self.result.reclaimed += size
+            size = self._files.size(digest.hex()) or 0
+            away = self._files.put_away(digest.hex())
+        away.unlink(missing_ok=True)
+        self.result.reclaimed += size

@@ -77,7 +77,8 @@ class Vault:
         if self._closed:
             return
         self._closed = True
-        self._appender.close()
+        with self.catalog.mending:  # a sweep is let come to its end
+            self._appender.close()
         self._upkeep.shutdown()
         self.catalog.close()
         os.close(self._lock)
