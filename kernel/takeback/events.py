@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class Events:
         """Up to `limit` kept events that follow number `seq`, oldest first. Raises `events.gone`."""
         return await self._store.read(lambda connection: outbox.after(connection, seq, limit))
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[StoredEvent]:
+    async def follow(self, after: int | None = None) -> AsyncGenerator[StoredEvent, None]:
         """Every event that follows number `after`, each once, until `close`; without a number, from now on.
 
         Raises `events.gone` like `after`, also when they are pruned faster than they are taken.

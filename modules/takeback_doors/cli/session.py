@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -118,8 +117,7 @@ class Session:
             seq = await self._host.store.read(outbox.last) if after is None else after
             # The number goes first, so that the client can read what was before without missing a thing.
             there = await self._lines.send(encode({"ok": True, "following": seq}))
-            following = cast("AsyncGenerator[StoredEvent]", self._host.events.follow(seq))
-            async with aclosing(following) as news:
+            async with aclosing(self._host.events.follow(seq)) as news:
                 async for event in news:
                     there = there and await self._lines.send(encode(_event(event)))
                     if not there:
