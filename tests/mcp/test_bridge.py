@@ -212,7 +212,7 @@ async def test_50_another_users_process_is_refused(door, monkeypatch):
 
 
 def test_50_the_system_tells_whose_process_connected():
-    from takeback_doors.mcp.peer import peer_uid
+    from takeback.peer import peer_uid
 
     one, other = socket.socketpair()
     with one, other:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from takeback.errors import RefusedError, TakebackError
-from takeback_doors.cli.peer import peer_pid, peer_uid
+from takeback.peer import peer_pid, peer_uid
 from takeback_doors.cli.wire import REQUEST_LIMIT, decode_answer, encode, too_large
 
 

@@ -13,9 +13,9 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 from takeback.errors import RefusedError, TakebackError
 from takeback.module import Check, Host, Module
 from takeback.outline import outline
+from takeback.peer import peer_uid
 from takeback_doors.cli.ground import Ground
 from takeback_doors.cli.lines import Lines
-from takeback_doors.cli.peer import peer_uid
 from takeback_doors.cli.session import Session
 from takeback_doors.cli.settings import CliSettings
 from takeback_doors.cli.wire import encode

@@ -16,7 +16,7 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.server.stdio import stdio_server
 
 from takeback import RefusedError, TakebackError, UsageError
-from takeback_doors.mcp.peer import peer_uid
+from takeback.peer import peer_uid
 from takeback_doors.mcp.visitors import Visitor, Visitors
 
 _log = logging.getLogger("takeback.mcp")

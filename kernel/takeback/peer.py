@@ -1,4 +1,4 @@
-"""Who is at the other end of a socket, as the operating system tells it."""
+"""Who is at the other end of a local socket, as the operating system tells it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UCRED = struct.Struct("3i")
 
 
 def peer_uid(link: socket.socket) -> int:
-    """The user id of the process that connected."""
+    """The user id of the process that connected; raises OSError where the system won't say."""
     if sys.platform == "darwin":
         _version, uid, *_groups = _XUCRED.unpack(link.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size))
         return int(uid)
@@ -24,7 +24,7 @@ def peer_uid(link: socket.socket) -> int:
 
 
 def peer_pid(link: socket.socket) -> int:
-    """The process id at the other end: for a client, of the process that listens."""
+    """The process id at the other end: for a client, of the process that listens; raises OSError."""
     if sys.platform == "darwin":
         return int(link.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID))
     return _ucred(link)[0]
