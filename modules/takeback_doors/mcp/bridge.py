@@ -9,8 +9,9 @@ import sys
 import threading
 from typing import Any
 
+from takeback.errors import EXIT_CODES
+
 _CHUNK = 65_536
-_EXIT = {"failed": 1, "usage": 2, "conflict": 3, "refused": 4, "not_found": 5}
 # How long answers to the client's last words may still take after it has closed its end.
 _LAST_WORDS = 5.0
 
@@ -33,7 +34,7 @@ def main(socket_path: str, token: str) -> int:
         if not answer.get("ok"):
             said = answer.get("error") or {}
             words = f"{said.get('message', 'the daemon hung up')}. {said.get('hint', '')}".strip()
-            return _fail(words, _EXIT.get(said.get("kind", ""), 1))
+            return _fail(words, EXIT_CODES.get(said.get("kind", ""), 1))
         return _carry(connection, rest)
 
 

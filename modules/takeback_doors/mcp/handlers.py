@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Protocol
 
 from mcp.server import NotificationOptions, Server, ServerRequestContext
@@ -27,7 +26,6 @@ from takeback_doors.mcp.listeners import Listeners
 from takeback_doors.mcp.sessions import Sessions
 from takeback_doors.mcp.visitors import Visitor, of_request
 
-_log = logging.getLogger("takeback.mcp")
 _Request = ServerRequestContext[Any, Any]
 
 

@@ -81,10 +81,6 @@ class McpModule(Module):
             bridges=len(self._pipe),
         )
 
-    async def neighbours_changed(self) -> None:
-        """Tell open streams when what they reach has changed with it."""
-        self._news.stir()
-
     async def checks(self) -> list[Check]:
         """Whether the door listens."""
         return [Check("mcp address", bool(self._url), self._url or self._why_no_url or "not listening")]

@@ -15,7 +15,10 @@ from takeback_doors.mcp.pipe import Pipe
 
 
 class News:
-    """Turns what the kernel tells into notices: changed agents, and changed tools by the router's count."""
+    """Turns what the kernel tells into notices: changed agents, and changed tools by the router's count.
+
+    Notices go out from a task of their own, since what stirs must not wait for clients.
+    """
 
     def __init__(self, events: Events, tools: Router, listeners: Listeners, pipe: Pipe) -> None:
         self._events = events
@@ -28,12 +31,13 @@ class News:
 
     @contextmanager
     def subscribed(self) -> Iterator[None]:
-        """Hear of agents' changes while inside."""
-        stop = self._events.on("agents.changed", self._hear)
+        """Hear of changed agents and tools while inside."""
+        stops = self._events.on("agents.changed", self._hear), self._tools.on_change(self._stir)
         try:
             yield
         finally:
-            stop()
+            for stop in stops:
+                stop()
 
     async def spread(self) -> None:
         """Pass on what was heard, for ever."""
@@ -48,8 +52,7 @@ class News:
                 self._generation = self._tools.generation
                 await self._listeners.changed()
 
-    def stir(self) -> None:
-        """Say that other modules came or went."""
+    def _stir(self) -> None:
         self._woken.set()
 
     def _hear(self, seq: int, event: Event) -> None:

@@ -87,7 +87,7 @@ class WebServer(uvicorn.Server):
         self._gone = anyio.Event()
 
     async def run_on(self, sock: socket.socket) -> None:
-        """Serve until `stop`."""
+        """Serve until `leave`."""
         try:
             await self.serve(sockets=[sock])
         finally:
