@@ -6,6 +6,8 @@ import re
 import select
 import signal
 import subprocess
+import time
+from contextlib import suppress
 
 from tests.cli.running import SECONDS, Cli, Ran
 
@@ -46,6 +48,19 @@ class Terminal:
     def type(self, words: str) -> None:
         """Press some keys and Enter."""
         os.write(self._master, words.encode() + b"\n")
+
+    def press_ctrl_c(self) -> None:
+        """Press Ctrl-C until the command ends.
+
+        A signal that comes between the question and the reading of its answer is seen only once the reading
+        is interrupted, which takes a second press: so it is with every program that asks.
+        """
+        deadline = time.monotonic() + SECONDS
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, f"hangs after: {self.shown}"
+            self.process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)
 
     def end(self) -> Ran:
         """Wait until the command has ended."""

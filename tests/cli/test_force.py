@@ -1,7 +1,6 @@
 """--force: only a person on a terminal, only after a yes."""
 
 import json
-import signal
 from pathlib import Path
 
 import pytest
@@ -68,7 +67,7 @@ def test_ctrl_c_at_the_question_changes_nothing(served: Cli, tmp_path: Path):
     path, act = conflicting(served, tmp_path)
     terminal = Terminal(served, "undo", act, "--force")
     terminal.wait_for("[y/N]")
-    terminal.process.send_signal(signal.SIGINT)
+    terminal.press_ctrl_c()
     assert terminal.end().code == 130
     assert path.read_text() == "mine"
 
