@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from takeback import discovery, trust
 from takeback.callers import Caller
@@ -41,12 +41,16 @@ _DAY = 86_400
 _EVENTS_KEPT = 10_000  # so that a surface that was away for long can still resume
 
 
+# A pattern with any other character can match no label and no tool, and a rule in vain protects nobody.
+Pattern = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_:.*?!\[\]-]+$")]
+
+
 class ReachRule(BaseModel):
     """A rule of the person's: glob patterns on caller label and tool name, and the reason to show."""
 
     effect: Literal["deny", "ask"]
-    caller: str
-    tool: str
+    caller: Pattern
+    tool: Pattern
     reason: str = Field(min_length=1)
 
 
@@ -75,7 +79,7 @@ class Kernel:
         home: Home | Path | str,
         *,
         settings: Mapping[str, Any] | None = None,
-        modules: Iterable[type[Module] | Path | Source] | None = None,
+        modules: Iterable[type[Module] | Path | str | Source] | None = None,
         patience: Patience | None = None,
     ) -> None:
         self.home = home if isinstance(home, Home) else Home.at(home)
@@ -275,7 +279,7 @@ class Kernel:
             self._neighbours.stir()
 
 
-def _source(given: type[Module] | Path | Source) -> Source:
+def _source(given: type[Module] | Path | str | Source) -> Source:
     if isinstance(given, Source):
         return given
-    return Source.at(given) if isinstance(given, os.PathLike) else Source.of(given)
+    return Source.at(Path(given)) if isinstance(given, str | os.PathLike) else Source.of(given)

@@ -341,6 +341,38 @@ async def test_the_persons_rules_come_from_the_settings(tmp_path: Path) -> None:
     assert wrong.value.code == "settings.invalid"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"effect": "allow"},
+        {"caller": "mcp:agent:Juno"},
+        {"tool": "echo all"},
+        {"reason": ""},
+        {"callers": "*"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+async def test_19_a_rule_that_cannot_be_understood_lets_nobody_in(
+    tmp_path: Path, wrong: dict[str, str]
+) -> None:
+    rule = {"effect": "deny", "caller": "*:agent:*", "tool": "echo.*", "reason": "not at night", **wrong}
+    with pytest.raises(TakebackError) as refused:
+        async with Kernel(tmp_path / "home", settings={"kernel": {"rules": [rule]}}, modules=[EchoModule]):
+            pass
+    assert refused.value.code == "settings.invalid"
+    assert f"rules.0.{next(iter(wrong))}" in refused.value.message
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+async def test_a_module_is_given_as_its_folder(tmp_path: Path, kind: Callable[[Path], str | Path]) -> None:
+    folder = tmp_path / f"spoken_{kind.__name__.lower()}"
+    folder.mkdir()
+    (folder / "module.toml").write_text(f'api = 1\nname = "{folder.name}"\nsummary = "Spoken of."\n')
+    (folder / "module.py").write_text("from takeback import Module\nclass SpokenModule(Module): pass\n")
+    async with Kernel(tmp_path / "home", settings={}, modules=[kind(folder)]) as kernel:
+        assert kernel.supervisor.life(folder.name).state == "running"
+
+
 async def test_a_module_that_never_ran_is_off_to_the_person_and_unknown_to_agents(tmp_path: Path) -> None:
     modules = [EchoModule, BadStartModule, WrongSettingsModule]
     async with Kernel(tmp_path / "home", settings={}, modules=modules, patience=QUICK) as kernel:
