@@ -96,7 +96,7 @@ class Resources(_In):
 class Sweep(_In):
     """What the store may forget: bytes that no act names and that were kept longer than this ago."""
 
-    grace_hours: float | None = Field(default=None, ge=0)
+    grace_hours: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Effect(BaseModel):

@@ -38,7 +38,7 @@ class FilesModule(Module):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._settings: FilesSettings = host.settings or FilesSettings()
+        self._settings: FilesSettings = host.settings
         self._large = LargeBlobs(host.home.data / "blobs")
         self._blobs = Blobs(host.store, self._large, self._settings.small_blob)
 
@@ -81,8 +81,8 @@ class FilesModule(Module):
         path = roots.resolve(ctx.scope, args.path)
         return await to_thread.run_sync(looking.read, path, args, self._settings.most_read, self._home)
 
-    @tool(effect="read", reach=_ANYBODY)
-    async def list(self, ctx: Context, args: models.List) -> models.Listing:
+    @tool(effect="read", reach=_ANYBODY, name="list")
+    async def list_folder(self, ctx: Context, args: models.List) -> models.Listing:
         """List a folder by name, a page at a time; pass `next` as `cursor` for the page after."""
         path = roots.resolve(ctx.scope, args.path)
         return await to_thread.run_sync(looking.list_folder, path, args, self._home)
@@ -133,7 +133,7 @@ class FilesModule(Module):
         hours = self._settings.grace_hours if args.grace_hours is None else args.grace_hours
         return await self._sweep(ctx, hours)
 
-    async def checks(self) -> list[Check]:  # type: ignore[valid-type]  # `list` is a tool of this class
+    async def checks(self) -> list[Check]:
         """Whether anything that a crash interrupted still waits to be cleared up."""
         waiting = await recovery.left(self.host.store)
         detail = f"{len(waiting)} interrupted acts wait" if waiting else "nothing waits from a crash"

@@ -19,4 +19,4 @@ class FilesSettings(BaseModel):
     merge_most_lines: int = Field(default=20_000, ge=0)
     most_read: int = Field(default=1 << 20, ge=1024)
     most_edit: int = Field(default=32 << 20, ge=1024)
-    grace_hours: float = Field(default=24.0, ge=1)
+    grace_hours: float = Field(default=24.0, ge=1, allow_inf_nan=False)
