@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import anyio
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 import takeback
@@ -21,6 +22,9 @@ from takeback.context import Context  # isort: skip
 if TYPE_CHECKING:
     from takeback.kernel import Kernel
     from takeback.lives import Life
+
+# A module that hangs over its checks is a finding as well.
+_CHECK_SECONDS = 20.0
 
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -263,8 +267,12 @@ async def _own_checks(life: Life) -> list[Check]:
     if life.module is None:
         return []
     try:
-        return await life.module.checks()
-    except Exception as error:  # boundary: a check that fails is a finding, not the end of the examination
+        with anyio.fail_after(_CHECK_SECONDS):
+            return await life.module.checks()
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # boundary: a check that fails is a finding, not the end of the examination
         return [Check(f"checks of {life.name}", False, describe(error), "This is a fault in the module.")]
 
 

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from takeback import Context, Event, Host, Kernel, Manifest, Module, TakebackError, faults, tool
+from takeback import Check, Context, Event, Host, Kernel, Manifest, Module, TakebackError, faults, tool
 from takeback.module import call_within
 from takeback.patience import Patience
 from takeback.sources import Source
@@ -446,6 +446,32 @@ async def test_days_beyond_the_calendar_are_refused(tmp_path: Path) -> None:
 
 async def _kept(kernel: Kernel) -> list[object]:
     return await kernel.store.read(lambda db: db.execute("SELECT seq FROM kernel_outbox").fetchall())
+
+
+async def test_a_check_that_hangs_or_fails_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SickModule(Module):
+        manifest: ClassVar[Manifest] = named("sick")
+
+        async def checks(self) -> list[Check]:
+            raise RuntimeError("no pulse")
+
+    class SlumberModule(Module):
+        manifest: ClassVar[Manifest] = named("slumber")
+
+        async def checks(self) -> list[Check]:
+            await anyio.sleep_forever()
+            return []
+
+    monkeypatch.setattr("takeback.console._CHECK_SECONDS", 0.05)
+    modules = [SickModule, SlumberModule, EchoModule]
+    async with Kernel(tmp_path / "home", settings={}, modules=modules) as kernel:
+        with anyio.fail_after(10):
+            checks = {c.name: c for c in (await kernel.enter(PERSON).kernel.doctor()).checks}
+    assert (checks["checks of sick"].ok, checks["checks of sick"].detail) == (False, "RuntimeError: no pulse")
+    assert (checks["checks of slumber"].ok, checks["checks of slumber"].detail) == (False, "TimeoutError")
+    assert checks["module echo"].ok
 
 
 async def test_doctor_looks_at_store_and_modules(tmp_path: Path) -> None:
