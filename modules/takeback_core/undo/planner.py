@@ -42,7 +42,9 @@ class _Drafting:
         self._ctx = ctx
         self._store = store
         self._inverses = inverses
-        self._chosen = {row.seq: row for row in chosen.rows}
+        self._chosen = chosen.rows
+        self._seen = chosen.seen
+        self._redoing = chosen.sets == "done"
         self._acts = {need: subject.row for subject in chosen.subjects for need in subject.needs}
         self._still = chosen.still
         self._force = force
@@ -75,11 +77,12 @@ class _Drafting:
         spec = self._inverses.check(row.inverse_tool, inverse_input(row))
         now = await self._now(row.touched)
         planned.expected = now
-        if await self._rests_on(planned, now) or self._is_blocked(planned, now):
+        so_already = bool(row.touched) and all(now[item.resource] == item.before for item in row.touched)
+        if await self._rests_on(planned, now, so_already) or self._is_blocked(planned, now):
             if not self._force:
                 return
             planned.step.forced = True
-        if row.touched and all(now[item.resource] == item.before for item in row.touched):
+        if so_already:
             self._already_so(planned)
             return
         changed = [item for item in row.touched if now[item.resource] != item.after]
@@ -117,20 +120,24 @@ class _Drafting:
             for item in touched
         }
 
-    async def _rests_on(self, planned: PlannedStep, now: dict[str, str]) -> bool:
-        """Whether later acts that stay rest on what this one touched."""
+    async def _rests_on(self, planned: PlannedStep, now: dict[str, str], so_already: bool) -> bool:
+        """Whether later acts that stay rest on what this one touched.
+
+        A redo may come after that of an older act, unless it is the older one that made it so already.
+        """
         row = planned.row
+        act = self._acts.get(row.id, row)
         names = [item.resource for item in row.touched]
-        chosen = self._chosen
+        new = self._redoing and not so_already
 
         def look(db: rows.Database) -> list[tuple[str, Row]]:
-            return [(name, one) for name in names for one in rows.later(db, name, row.seq, chosen)]
+            return [(n, one) for n in names for one in rows.later(db, n, row.stands, self._seen, new=new)]
 
         found = await self._store.read(look) if names else []
         for name, other in found:
             foreign = not may_undo(self._ctx, other)
-            between = not row.same_session(other) and any(
-                seq > other.seq and _share(name, one) for seq, one in chosen.items() if seq != row.seq
+            between = not act.same_session(other) and any(
+                one.stands > other.stands and _share(name, one) for one in self._chosen if one is not row
             )
             item = next(one for one in row.touched if one.resource == name)
             status: Status = "conflict" if foreign or between else "dependents"

@@ -32,7 +32,7 @@ class Database(Protocol):
 
 @dataclass(slots=True)
 class Row:
-    """One row of `undo_acted` with what it touched."""
+    """One row of `undo_acted` with what it touched; `stands` is its seq, or that of what redid it last."""
 
     seq: int
     id: str
@@ -68,6 +68,7 @@ class Row:
     pinned: int
     touched: list[Touched] = field(default_factory=list)
     has_children: bool = False
+    stands: int = 0
 
     @property
     def undoable(self) -> bool:
@@ -116,7 +117,7 @@ class Row:
         )
 
 
-_COLUMNS = tuple(name for name in Row.__slots__ if name not in ("touched", "has_children"))
+_COLUMNS = tuple(name for name in Row.__slots__ if name not in ("touched", "has_children", "stands"))
 _SELECT = ", ".join(f"a.{name}" for name in _COLUMNS)
 _SELECT += ", EXISTS (SELECT 1 FROM undo_acted c WHERE c.parent = a.id) AS has_children"
 _INSERTED = tuple(name for name in _COLUMNS if name != "seq")
@@ -173,6 +174,11 @@ def replace_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
     _insert_touched(db, seq, touched)
 
 
+def stand_again(db: Database, seq: int, since: int) -> None:
+    """Note that an act stands since another row was written, which redid it."""
+    db.execute("UPDATE undo_touched SET stands = ? WHERE act = ?", (since, seq))
+
+
 def replace_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
     """Write anew which blobs an act names."""
     db.execute("DELETE FROM undo_blob WHERE act = ?", (seq,))
@@ -182,8 +188,8 @@ def replace_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
 def _insert_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
     for item in touched:
         db.execute(
-            "INSERT INTO undo_touched (act, resource, before, after) VALUES (?, ?, ?, ?)",
-            (seq, item.resource, item.before, item.after),
+            "INSERT INTO undo_touched (act, resource, before, after, stands) VALUES (?, ?, ?, ?, ?)",
+            (seq, item.resource, item.before, item.after, seq),
         )
 
 
@@ -221,11 +227,10 @@ def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 
 def _with_touched(db: Database, found: list[Row]) -> list[Row]:
     for row in found:
-        sql = "SELECT resource, before, after FROM undo_touched WHERE act = ? ORDER BY resource"
-        row.touched = [
-            Touched.model_construct(resource=r, before=b, after=a)
-            for r, b, a in map(tuple, db.execute(sql, (row.seq,)))
-        ]
+        sql = "SELECT resource, before, after, stands FROM undo_touched WHERE act = ? ORDER BY resource"
+        touched = [tuple(found) for found in db.execute(sql, (row.seq,))]
+        row.touched = [Touched.model_construct(resource=r, before=b, after=a) for r, b, a, _ in touched]
+        row.stands = touched[0][3] if touched else row.seq
     return found
 
 
@@ -246,23 +251,25 @@ def adopt(db: Database, row_id: str, path: str) -> None:
     )
 
 
-def later(db: Database, resource: str, seq: int, seen: Collection[int]) -> list[Row]:
-    """Live acts after `seq`, but those seen, on a resource, on what lies beneath it or a folder around it.
+def later(db: Database, resource: str, since: int, seen: Collection[int], *, new: bool = False) -> list[Row]:
+    """Live acts that stand since later, but those seen, on a resource, beneath it or on a folder around it.
 
-    The newest ones, where there are very many.
+    With `new` none that was only redone since. The newest ones, where there are very many.
     """
     low, high = resources.beneath(resource)
+    after = (since, since if new else 0)
     base = (
         "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
-        f" WHERE {{}} AND t.act > ? AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
-        f" ORDER BY t.act DESC LIMIT {len(seen) + _MOST_RELATED}"
+        f" WHERE {{}} AND t.stands > ? AND t.act > ? AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
+        f" ORDER BY t.stands DESC LIMIT {len(seen) + _MOST_RELATED}"
     )
     found: set[int] = set()
     for name in [resource, *resources.trees_around(resource)]:
-        found |= {act for (act,) in map(tuple, db.execute(base.format("t.resource = ?"), (name, seq)))}
-    ranged = db.execute(base.format("t.resource >= ? AND t.resource < ?"), (low, high, seq))
+        found |= {act for (act,) in map(tuple, db.execute(base.format("t.resource = ?"), (name, *after)))}
+    ranged = db.execute(base.format("t.resource >= ? AND t.resource < ?"), (low, high, *after))
     found |= {act for (act,) in map(tuple, ranged)}
-    return [row for act in sorted(found - set(seen), reverse=True) for row in many(db, "a.seq = ?", [act])]
+    fresh = [row for act in found - set(seen) for row in many(db, "a.seq = ?", [act])]
+    return sorted(fresh, key=lambda row: -row.stands)
 
 
 def error_text(error: dict[str, Any]) -> str:

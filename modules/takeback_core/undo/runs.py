@@ -66,15 +66,25 @@ def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str
         "error": None,
     }
     earlier: set[str] = set()
+    since = {} if undone else _since(tx, run_id)
     for subject in record.subjects:
         row = rows.one(tx, subject.id)
         if row is not None:
+            if not undone:
+                rows.stand_again(tx, row.seq, max(since.get(need, since[run_id]) for need in subject.needs))
             earlier |= {run for run in (row.undone_in, row.redone_in) if run} - {run_id}
             rows.update(tx, row.id, **changes, **_FREE)
             tx.emit(UndoDone(id=row.id))
     rows.update(tx, run_id, state="done", reason=reason, **_FREE)
     for run in earlier:
         _supersede(tx, run, run_id, by)
+
+
+def _since(tx: Transaction, run_id: str) -> dict[str | None, int]:
+    """The seq of what each reversed row's inverse recorded, and of the run itself."""
+    run = rows.one(tx, run_id)
+    assert run is not None
+    return {run_id: run.seq} | {row.subject: row.seq for row in reversed(standing_counters(tx, run_id))}
 
 
 def release(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # `path` holds the ids of the routed calls around the recording, so that an act recorded inside another's
-# call is found as its child. `undo_touched.act` is a seq: half the size of an id, and it gives the order.
+# call is found as its child. `undo_touched.act` is a seq: half the size of an id. `stands` gives the order:
+# the seq of the act, or of what redid it last.
 MIGRATIONS = (
     """
     CREATE TABLE undo_acted (
@@ -54,9 +55,10 @@ MIGRATIONS = (
         resource TEXT NOT NULL,
         before TEXT NOT NULL,
         after TEXT NOT NULL,
+        stands INTEGER NOT NULL,
         PRIMARY KEY (act, resource)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX undo_touched_resource ON undo_touched (resource, act);
+    CREATE INDEX undo_touched_resource ON undo_touched (resource, stands);
     CREATE TABLE undo_blob (
         act INTEGER NOT NULL REFERENCES undo_acted (seq) ON DELETE CASCADE,
         digest TEXT NOT NULL,

@@ -36,6 +36,11 @@ class Chosen:
     already: list[Row] = field(default_factory=list)
     still: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def seen(self) -> set[int]:
+        """The seqs of the rows and of the acts behind them."""
+        return {row.seq for row in self.rows} | {subject.row.seq for subject in self.subjects}
+
     def add(self, others: Iterable[Chosen]) -> None:
         """Take other selections in, keeping the order."""
         found = {row.seq: row for row in self.rows}
@@ -45,7 +50,7 @@ class Chosen:
             subjects |= {subject.row.seq: subject for subject in other.subjects}
             self.already += other.already
             self.still |= other.still
-        self.rows = [found[seq] for seq in sorted(found, reverse=True)]
+        self.rows = sorted(found.values(), key=lambda row: (-row.stands, -row.seq))
         self.subjects = [subjects[seq] for seq in sorted(subjects, reverse=True)]
 
 
@@ -87,7 +92,7 @@ def to_undo(db: Database, row: Row) -> Chosen:
     """What undoing a row reverses: an act with its children, or an undo."""
     if row.role == "undo":
         return _undo_of(db, row)
-    chosen = _acts([row, *_descendants(db, row)])
+    chosen = _acts(db, [row, *_descendants(db, row)])
     return chosen if chosen.rows else Chosen(already=[row])
 
 
@@ -118,24 +123,23 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
         conditions.append(f"a.seq >= {_first(db, conditions, parameters, 'a.at >= ?', moment(args.since))}")
     # A child may stand although its parent does not: redone alone, or left by a call that failed.
     found = rows.many(db, " AND ".join(conditions), parameters)
-    chosen = Chosen()
-    chosen.add([_acts(found), *(_acts(_descendants(db, row)) for row in found if row.has_children)])
-    return chosen
+    below = [child for row in found if row.has_children for child in _descendants(db, row)]
+    return _acts(db, [*found, *below])
 
 
 def with_dependents(db: Database, ctx: Context, chosen: Chosen) -> Chosen:
     """The selection and every later live act that rests on it, as far as the caller may undo those."""
-    seen = {row.seq for row in chosen.rows}
+    seen = chosen.seen
     waiting = list(chosen.rows)
     while waiting:
         row = waiting.pop()
         for item in row.touched:
-            while found := rows.later(db, item.resource, row.seq, seen):
+            while found := rows.later(db, item.resource, row.stands, seen):
                 mine = [one for one in found if may_undo(ctx, one)]
-                more = [_acts([one, *_descendants(db, one)]) for one in mine]
-                waiting += [inner for other in more for inner in other.rows if inner.seq not in seen]
-                seen |= {one.seq for one in (*found, *waiting)}
-                chosen.add(more)
+                more = _acts(db, [each for one in mine for each in (one, *_descendants(db, one))])
+                waiting += [inner for inner in more.rows if inner.seq not in seen]
+                seen |= more.seen | {one.seq for one in found}
+                chosen.add([more])
     return chosen
 
 
@@ -157,11 +161,42 @@ def _first(db: Database, conditions: list[str], parameters: list[object], extra:
     return int(found) if found is not None else 1 << 62
 
 
-def _acts(found: Iterable[Row]) -> Chosen:
-    """Those acts of many that still stand, each to be reversed by its own inverse."""
-    standing = [row for row in found if row.state not in ("undone", "abandoned")]
-    standing.sort(key=lambda row: -row.seq)
-    return Chosen(standing, [Subject(row, frozenset({row.id})) for row in standing])
+def _acts(db: Database, found: Iterable[Row]) -> Chosen:
+    """Those acts of many that still stand, each to be reversed from how it stands."""
+    chosen, redos = Chosen(), dict[str, _Redo | None]()
+    chosen.add(_act(db, row, redos) for row in found if row.state not in ("undone", "abandoned"))
+    return chosen
+
+
+def _act(db: Database, row: Row, redos: dict[str, _Redo | None]) -> Chosen:
+    """An act to be reversed: by what its redo recorded, which may have merged it, or else its own inverse."""
+    run = row.redone_in if row.state in ("done", "failed") else None
+    if run is not None:
+        if run not in redos:
+            redos[run] = _redo(db, run)
+        redo = redos[run]
+        if redo is not None and (subject := redo.subjects.get(row.id)):
+            again = _again(subject, row, redo.standing, redo.record)
+            if not again.still:
+                return again
+    return Chosen([row], [Subject(row, frozenset({row.id}))])
+
+
+@dataclass(slots=True)
+class _Redo:
+    """A redo: what it remembers, its acts by id, and what its inverses recorded."""
+
+    record: RunRecord
+    subjects: dict[str, RunSubject]
+    standing: list[Row]
+
+
+def _redo(db: Database, run_id: str) -> _Redo | None:
+    row = rows.one(db, run_id)
+    if row is None:
+        return None
+    record = run_record(row)
+    return _Redo(record, {one.id: one for one in record.subjects}, standing_counters(db, run_id))
 
 
 def _descendants(db: Database, row: Row) -> list[Row]:

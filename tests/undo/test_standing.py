@@ -1,0 +1,62 @@
+"""An act that was redone stands where its redo put it, and as its redo left it."""
+
+import pytest
+
+from takeback import ConflictError
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_a_redo_merged_is_what_the_next_undo_takes_out(at):
+    at.notebook.merges = True
+    me = at.person()
+    await at.agent().notes.put(key="a", value="old,older")
+    act = (await at.agent().notes.put(key="a", value="new,newer")).act
+    await me.undo.rewind(session="s1")
+    at.values["a"] = "my,own"
+    await me.undo.redo(id=act)
+    assert at.values == {"a": "my,new,newer,own"}
+    await me.undo.run(id=act)
+    assert at.values == {"a": "my,own"}
+    await me.undo.redo(id=act)
+    await me.undo.rewind(session="s1")
+    assert at.values == {"a": "my,own"}
+
+
+async def test_what_another_act_has_made_so_is_not_redone_beside_it(at):
+    me = at.person()
+    mine = (await at.agent().notes.put(key="a", value="same")).act
+    await me.undo.run(id=mine)
+    other = (await at.agent("vega").notes.put(key="a", value="same")).act
+    await me.undo.run(id=other)
+    await me.undo.redo(id=mine)
+    with pytest.raises(ConflictError) as refused:
+        await me.undo.redo(id=other)
+    assert refused.value.code == "undo.dependents"
+    assert at.values == {"a": "same"}
+    assert await at.state(other) == "undone"
+
+
+async def test_a_redone_act_is_later_than_what_was_done_before_its_redo(at):
+    me = at.person()
+    first = (await at.agent().notes.put(key="a", value="1")).act
+    await me.undo.run(id=first)
+    second = (await at.agent("vega").notes.put(key="b", value="1")).act
+    await me.undo.redo(id=first)
+    outcome = await me.undo.rewind(since="2000-01-01T00:00:00Z")
+    assert [step.act for step in outcome.plan.steps] == [first, second]
+    assert at.values == {}
+
+
+async def test_acts_redone_together_rest_on_each_other_as_before(at):
+    me = at.person()
+    first = (await at.agent().notes.put(key="a", value="1")).act
+    second = (await at.agent().notes.put(key="a", value="2")).act
+    rewind = (await me.undo.rewind(session="s1")).act
+    await me.undo.redo(id=rewind)
+    with pytest.raises(ConflictError) as refused:
+        await me.undo.run(id=first)
+    assert refused.value.code == "undo.dependents"
+    outcome = await me.undo.run(id=first, dependents=True)
+    assert [step.act for step in outcome.plan.steps] == [second, first]
+    assert at.values == {}
