@@ -11,11 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import BaseModel, Field, StringConstraints
 
 from takeback import discovery, trust
 from takeback.callers import Caller
@@ -24,6 +23,7 @@ from takeback.context import Context, Scope
 from takeback.errors import TakebackError
 from takeback.events import Events
 from takeback.home import Home
+from takeback.kernel_settings import KernelSettings
 from takeback.lock import HomeLock
 from takeback.module import Doorway, Host, Module
 from takeback.neighbours import Neighbours
@@ -39,30 +39,6 @@ _log = logging.getLogger("takeback.kernel")
 _CONSOLE = "kernel"
 _DAY = 86_400
 _EVENTS_KEPT = 10_000  # so that a surface that was away for long can still resume
-
-
-# A pattern with any other character can match no label and no tool, and a rule in vain protects nobody.
-Pattern = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_:.*?!\[\]-]+$")]
-
-
-class ReachRule(BaseModel):
-    """A rule of the person's: glob patterns on caller label and tool name, and the reason to show."""
-
-    effect: Literal["deny", "ask"]
-    caller: Pattern
-    tool: Pattern
-    reason: str = Field(min_length=1)
-
-
-class KernelSettings(BaseModel):
-    """The section `[kernel]`."""
-
-    enabled: list[str] = []
-    disabled: list[str] = []
-    rules: list[ReachRule] = []
-    start_seconds: float = Field(default=10.0, gt=0)
-    stop_seconds: float = Field(default=5.0, gt=0)
-    events_days: float = Field(default=30.0, gt=0, le=36_500)
 
 
 class Kernel:
@@ -95,7 +71,7 @@ class Kernel:
             self.home.create(sockets=False)
             if self._settings is None:
                 self._settings = load_settings(self.home, {})
-            own = section(self._settings, "kernel", KernelSettings)
+            own = section(self._settings, _CONSOLE, KernelSettings)
             lock = HomeLock.acquire(self.home)
             stack.callback(lock.release)
             self.store = await Store.open(self.home.database)
@@ -246,6 +222,12 @@ class Kernel:
         self.router.offer(module, module.tools, self.supervisor.gate(source.name))
         return module
 
+    def _changed(self, name: str, state: str, why: str) -> None:
+        _log.info("Module %s is %s%s", name, state, f" ({why})" if why else "")
+        self.router.touch()
+        if self._neighbours is not None:
+            self._neighbours.stir()
+
     def _why_off(self, name: str) -> str | None:
         life = self.supervisor.lives.get(name)
         return None if life is None or life.state == "running" else life.shown
@@ -269,14 +251,6 @@ class Kernel:
                 rules=tuple(Rule(r.effect, r.caller, r.tool, r.reason) for r in self.own.rules),
             )
         )
-
-    # ------------------------------------------------------------------ telling modules of each other
-
-    def _changed(self, name: str, state: str, why: str) -> None:
-        _log.info("Module %s is %s%s", name, state, f" ({why})" if why else "")
-        self.router.touch()
-        if self._neighbours is not None:
-            self._neighbours.stir()
 
 
 def _source(given: type[Module] | Path | str | Source) -> Source:

@@ -56,7 +56,7 @@ def _defaults(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _kernel_settings() -> type[BaseModel]:
-    found: type[BaseModel] = importlib.import_module("takeback.kernel").KernelSettings
+    found: type[BaseModel] = importlib.import_module("takeback.kernel_settings").KernelSettings
     return found
 
 

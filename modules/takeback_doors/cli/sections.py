@@ -9,7 +9,7 @@ from typing import Any
 from takeback.discovery import Found, find
 from takeback.errors import TakebackError
 from takeback.home import Home
-from takeback.kernel import KernelSettings
+from takeback.kernel_settings import KernelSettings
 from takeback.module import Module
 from takeback.settings import Settings, load_settings, section
 from takeback.sources import Source
