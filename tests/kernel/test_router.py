@@ -68,6 +68,26 @@ async def test_module_and_verb_are_attributes(kernel: Kernel) -> None:
     assert await ctx.echo.all(number=3) == await ctx.call("echo.all", {"number": 3})
 
 
+async def test_keywords_lie_over_a_mapping_or_a_model(kernel: Kernel) -> None:
+    ctx = kernel.enter(PERSON)
+    assert (await ctx.call("echo.all", {"number": 3, "text": "x"}, number=4)).number == 4
+    assert (await ctx.echo.all(Given(number=3), text="x")).number == 3
+    with pytest.raises(UsageError):
+        await ctx.echo.all(Given(number=3), numbr=4)
+
+
+async def test_more_callers_than_are_remembered_are_each_decided(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("takeback.registry._MOST_VERDICTS", 2)
+    for _ in range(2):
+        for number in range(5):
+            label = f"mcp:agent:a{number}"
+            assert (await kernel.enter(label).echo.all()).caller == label
+            with pytest.raises(NotFoundError):
+                await kernel.enter(label).echo.person()
+
+
 async def test_a_context_cannot_be_changed(kernel: Kernel) -> None:
     ctx = kernel.enter(AGENT)
     with pytest.raises(AttributeError):
