@@ -91,7 +91,8 @@ async def test_both_processes_have_a_share(rig):
     root = os.open(rig.root, os.O_RDONLY)
     mates = Crew(root)
     try:
-        assert mates.scan(tree)[1] == crew.scan_here(root, tree)[1]
+        mates.begin(tree)
+        assert mates.finish() == crew.scan_here(root, tree)[1]
     finally:
         mates.close()
         os.close(root)

@@ -48,12 +48,12 @@ class Capture:
             if self._engine is not None:
                 await asyncio.to_thread(self._engine.save)
 
-    async def close(self) -> None:
-        """Saves the baseline, and lets go of the root."""
+    async def close(self, *, save: bool = True) -> None:
+        """Lets go of the root; saves the baseline, unless the one on the shelf is still needed."""
         async with self._turn:
             if self._engine is not None:
                 engine, self._engine = self._engine, None
-                await asyncio.to_thread(engine.close)
+                await asyncio.to_thread(engine.close if save else engine.drop)
 
     def live(self) -> set[str]:
         """The digests in the store that the baseline names; a sweep must spare them."""

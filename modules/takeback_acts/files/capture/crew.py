@@ -26,8 +26,8 @@ class Crew:
         self._mates = [_Mate(root) for _ in range(size)]
         self._shape = -1
 
-    def scan(self, tree: Tree) -> tuple[dict[int, Node], list[Difference]]:
-        """The nodes by number, and how folders differ; raises CrewError."""
+    def begin(self, tree: Tree) -> dict[int, Node]:
+        """Has the processes scan, and answers the nodes by number; raises CrewError."""
         steps = list(tree.steps())
         nodes = {step.number: node for node, step in steps}
         try:
@@ -37,9 +37,16 @@ class Crew:
                 self._shape = tree.shape
             for mate in self._mates:
                 mate.ask(nodes)
-            return nodes, [difference for mate in self._mates for difference in mate.answers()]
+        except OSError as error:
+            raise _lost(error) from None
+        return nodes
+
+    def finish(self) -> list[Difference]:
+        """How folders differ; raises CrewError."""
+        try:
+            return [difference for mate in self._mates for difference in mate.answers()]
         except (OSError, EOFError, ValueError) as error:
-            raise CrewError(5, f"a scanning process is gone: {error}") from None
+            raise _lost(error) from None
 
     def close(self) -> None:
         """Ends the processes."""
@@ -101,6 +108,10 @@ def scan_here(root: int, tree: Tree) -> tuple[dict[int, Node], list[Difference]]
     nodes = {step.number: node for node, step in steps}
     found = list(worker.scan(root, [step for _, step in steps], lambda number: nodes[number].known()))
     return nodes, found
+
+
+def _lost(error: Exception) -> CrewError:
+    return CrewError(5, f"a scanning process is gone: {error}")
 
 
 def _shares(steps: list[tuple[Node, Step]], size: int) -> list[list[Step]]:

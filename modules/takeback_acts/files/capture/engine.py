@@ -204,37 +204,50 @@ class Engine:
         return "watch"
 
     def _scan(self, look: Look) -> None:
-        nodes, differences = self._differences()
-        look.differs(nodes, differences)
+        nodes = self._begun()
+        written = mapped.inodes(self._tools.device)
+        found = self._finished() if nodes else None
+        if found is None:
+            nodes, found = crew.scan_here(self._root, self._tree)
+        look.differs(nodes, found)
         for node, names in self._tree.racy.items():
             look.ask(node).names |= names
-        self._mapped(look)
         for node in nodes.values():
-            closed = [child.name for child in node.children.values() if child.left == Source.DENIED]
-            if closed:
-                look.ask(node).names.update(closed)
+            self._ask_closed(look, node, written)
         self._scanned = time.monotonic()
 
-    def _differences(self) -> tuple[dict[int, Node], list[Difference]]:
-        if self._tree.count() >= self._options.crew_from:
-            try:
-                self._crew = self._crew or Crew(self._root)
-                return self._crew.scan(self._tree)
-            except CrewError as error:
-                self._notes.append(f"crew.lost: {error.strerror}")
-                if self._crew is not None:
-                    self._crew.close()
-                    self._crew = None
-        return crew.scan_here(self._root, self._tree)
+    def _begun(self) -> dict[int, Node]:
+        """The nodes that the crew scans by now; none when the tree is small, or the crew is gone."""
+        if self._tree.count() < self._options.crew_from:
+            return {}
+        try:
+            self._crew = self._crew or Crew(self._root)
+            return self._crew.begin(self._tree)
+        except CrewError as error:
+            self._dismiss(error)
+            return {}
 
-    def _mapped(self, look: Look) -> None:
-        written = mapped.inodes(self._tools.device)
-        if not written:
-            return
-        for node in walk(self._tree.top):
-            for name in node.of_inodes(written):
-                look.ask(node).names.add(name)
-                look.afresh.add((node, name))
+    def _finished(self) -> list[Difference] | None:
+        assert self._crew is not None
+        try:
+            return self._crew.finish()
+        except CrewError as error:
+            self._dismiss(error)
+            return None
+
+    def _dismiss(self, error: CrewError) -> None:
+        self._notes.append(f"crew.lost: {error.strerror}")
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
+
+    def _ask_closed(self, look: Look, node: Node, written: set[int]) -> None:
+        """Asks for what no time tells: folders that could not be entered, files somebody maps for writing."""
+        names = {child.name for child in node.children.values() if child.left == Source.DENIED}
+        open_ = node.of_inodes(written) if written else []
+        if names or open_:
+            look.ask(node).names |= names | set(open_)
+            look.afresh.update((node, name) for name in open_)
 
     def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
         return {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -12,8 +13,8 @@ def inodes(device: int) -> set[int]:
         return set()
     wanted = f"{os.major(device):02x}:{os.minor(device):02x}".encode()
     found: set[int] = set()
-    for process in os.listdir("/proc"):
-        if process.isdigit():
+    with contextlib.suppress(FileNotFoundError):
+        for process in filter(str.isdigit, os.listdir("/proc")):
             found.update(_of(process, wanted))
     return found
 
