@@ -224,6 +224,7 @@ class Lease:
     def _all(self) -> list[Parcel]:
         """Hands over the rest; everything that has to be waited for."""
         with self._lock:
+            self._handed, self._barrier = 0, None  # whoever asks waits for all of it
             self._parcels = [parcel for parcel in self._parcels if not parcel.done or parcel.error]
             if self._wanted:
                 self._hand(now=True)

@@ -130,10 +130,12 @@ class Segment:
 
     def append(self, data: bytes) -> None:
         """Writes at the end; not durable before `sync`."""
-        os.lseek(self._handle, self.size, os.SEEK_SET)
         faults.point("packs.append")
-        write_all(self._handle, data)
-        self.size += len(data)
+        at, left = self.size, memoryview(data)
+        while left:
+            written = os.pwrite(self._handle, left, at)
+            at, left = at + written, left[written:]
+        self.size = at
         faults.point("packs.appended")
 
     def sync(self) -> None:
