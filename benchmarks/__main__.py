@@ -7,7 +7,7 @@ from importlib import import_module
 
 import anyio
 
-NAMES = ("calls", "records", "writes", "loopback", "growth", "client", "memory")
+NAMES = ("calls", "records", "writes", "blobs", "loopback", "growth", "client", "memory")
 
 
 def main(names: list[str]) -> int:
