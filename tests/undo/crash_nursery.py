@@ -20,7 +20,7 @@ from typing import Any
 
 from takeback import faults
 from tests.undo.crash_cabinet import Cabinet
-from tests.undo.crash_scenarios import LONG_AGO, SCENARIOS, Scenario
+from tests.undo.crash_scenarios import BLIND, LONG_AGO, SCENARIOS, Scenario
 from tests.undo.house import House, house
 
 
@@ -44,13 +44,14 @@ class Job:
     """What one child does in a home, and what it says of it; `told` is a file that outlives it."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        self.scenario: Scenario = SCENARIOS[request["scenario"]]
+        self.scenario: Scenario = {**SCENARIOS, BLIND.name: BLIND}[request["scenario"]]
         self.place = Path(request["place"])
         self.told = Path(request["told"])
         self.passed = Passed(tuple(request["kill"]) if request.get("kill") else None)
 
     def open(self) -> AbstractAsyncContextManager[House]:
-        self.cabinet = Cabinet(folder=self.place / "cabinet", merges=True)
+        folder = self.place / "cabinet"
+        self.cabinet = Cabinet(folder=folder, merges=True, inverse=self.scenario.inverse)
         return house(self.place / "home", notebook=self.cabinet)
 
     def tell(self, **facts: Any) -> None:

@@ -17,9 +17,9 @@ LONG_AGO = "2000-01-01T00:00:00Z"
 class Scenario:
     """`before` runs in peace, `hand` is then written behind the log's back, `calls` are what a kill meets.
 
-    `failures` are the notebook's, for the calls alone. A call is `whole` when nothing lies between its having
-    happened and its not having happened. `peaceful` says that no hand stands in the way of bringing back the
-    very first state.
+    `inverse` and `failures` are the notebook's, these for the calls alone. A call is `whole` when it
+    has either happened or not, and nothing in between. `peaceful` says that no hand stands in the way of
+    bringing back the very first state.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Scenario:
     hand: dict[str, str] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     whole: bool = True
+    inverse: str = "notes.restore"
 
     @property
     def peaceful(self) -> bool:
@@ -88,6 +89,12 @@ _TWO_KEYS = (_put("a", "1"), _rename("a", "b"), _put("a", "2"))
 _THREE_KEYS = (_put("a", "1"), _put("b", "1"), _rename("b", "c/d"), _put("a", "2"), _put("b", "3"))
 _WORDS = (_put("a", "one,two"), _put("a", "one,two,three"), _put("b", "1"))
 
+BLIND = Scenario(
+    "rewind that records nothing",
+    (_put("a", "1"), _put("b", "1"), _put("c", "1")),
+    (_rewind(),),
+    inverse="notes.restore_plain",
+)
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (

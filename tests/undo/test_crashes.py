@@ -8,16 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import pytest
 
+from takeback import Kernel
+from takeback_core.undo.module import UndoModule
+from tests.undo.crash_cabinet import Cabinet
 from tests.undo.crash_ruins import content
-from tests.undo.crash_scenarios import SCENARIOS
+from tests.undo.crash_scenarios import BLIND, SCENARIOS
+from tests.undo.house import House, house
 
 _ROOT = Path(__file__).parents[2]
 _AT_ONCE = 2
@@ -180,3 +185,53 @@ def test_a_kill_at_any_point_loses_nothing(name, tmp_path, nurseries):
         list(pool.map(world.settle, twice))
     # What begins by itself at a start may share a commit with others or not, which changes the count.
     assert world.killed > 0.9 * len(ruins + twice)
+
+
+@asynccontextmanager
+async def _opened(ruin: Ruin) -> AsyncIterator[House]:
+    cabinet = Cabinet(folder=ruin.place / "cabinet", merges=True)
+    async with house(ruin.place / "home", notebook=cabinet) as opened:
+        yield opened
+
+
+@pytest.mark.anyio
+async def test_an_owner_that_is_away_at_the_start_is_waited_for(tmp_path, nurseries):
+    ruin = World("undo", tmp_path, nurseries).kill(("cabinet.cleared", 1))
+    for _ in range(2):
+        async with Kernel(ruin.place / "home", settings={}, modules=[UndoModule]) as kernel:
+            acts = (await kernel.enter("cli:person").undo.list()).acts
+            assert [act.state for act in acts] == ["pending", "undoing", "done"]
+    async with _opened(ruin) as at:
+        acts = (await at.person().undo.list()).acts
+        assert [act.state for act in acts] == ["done", "undone", "done"]
+        assert at.values == {"a": "1"}
+
+
+@pytest.mark.anyio
+async def test_an_inverse_that_records_nothing_is_not_taken_for_put_back(tmp_path, nurseries):
+    """Only looking can tell that it ran, and nobody can take it back."""
+    world = World(BLIND.name, tmp_path, nurseries)
+    for point in world.points:
+        async with _opened(world.kill(point)) as at:
+            acts = (await at.person().undo.list(agent="juno")).acts
+            for act in acts:
+                there = act.touched[0].resource.removeprefix("notes:") in at.values
+                assert act.state in ("done" if there else "undone", "unknown"), (point, act)
+            unsure = sum(act.state == "unknown" for act in acts)
+            assert unsure == (len(acts) - len(at.values)) % len(acts), (point, acts)
+
+
+@pytest.mark.anyio
+async def test_what_a_hand_writes_before_the_next_start_stays(tmp_path, nurseries):
+    world = World("rewind", tmp_path, nurseries)
+    for point in (one for one in world.points if one[0].startswith("undo.")):
+        ruin = world.kill(point)
+        path = ruin.place / "cabinet" / "notes" / "b"
+        path.write_text("mine")
+        async with _opened(ruin) as at:
+            assert at.values["b"] == "mine", point
+            await at.person().undo.rewind(session="s1", skip_conflicts=True)
+            assert at.values["b"] == "mine", point
+            states = [row["state"] for row in await at.rows()]
+            assert not {"pending", "undoing"} & set(states), point
+        assert path.read_text() == "mine"

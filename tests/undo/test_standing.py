@@ -37,6 +37,18 @@ async def test_what_another_act_has_made_so_is_not_redone_beside_it(at):
     assert await at.state(other) == "undone"
 
 
+async def test_a_redo_that_had_nothing_to_do_leaves_nothing_to_undo(at):
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    gone = (await at.agent().notes.delete(key="a")).act
+    await me.undo.run(id=gone)
+    await me.undo.run(id=put)
+    await me.undo.redo(id=gone)
+    assert (at.values, await at.state(gone)) == ({}, "done")
+    await me.undo.rewind(session="s1")
+    assert (at.values, await at.state(gone)) == ({}, "undone")
+
+
 async def test_a_redone_act_is_later_than_what_was_done_before_its_redo(at):
     me = at.person()
     first = (await at.agent().notes.put(key="a", value="1")).act

@@ -27,13 +27,17 @@ async def versions(
         try:
             answer = await ctx.call(f"{owner}.versions", {"resources": owned}, rehearsal_=rehearsal)
         except TakebackError as error:
-            if error.code == "module.off":
-                return None
-            if error.code != "tool.unknown":
+            if error.code not in ("module.off", "tool.unknown"):
                 raise
+            if error.code == "module.off" or not _runs(ctx, owner):
+                return None
         else:
             found.update(answer.versions)
     return found
+
+
+def _runs(ctx: Context, module: str) -> bool:
+    return any(spec.module == module for spec in ctx.router.specs())
 
 
 def verdict(touched: list[Touched], now: dict[str, str] | None) -> str:

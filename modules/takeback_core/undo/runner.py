@@ -223,6 +223,7 @@ def _record(chosen: Chosen, draft: Draft) -> RunRecord:
             if one.needs <= ids
         ],
         sets=chosen.sets,
+        started=draft.started(),
         predicted=draft.predicted(),
     )
 

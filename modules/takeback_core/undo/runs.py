@@ -28,12 +28,14 @@ class RunSubject(BaseModel):
 class RunRecord(BaseModel):
     """What the row of an undo remembers: enough to finish it or to take it back after a crash.
 
-    `steps` are the rows whose inverses run. With a key also what was asked, and the plan to answer again.
+    `steps` are the rows whose inverses run, `started` and `predicted` the versions before and after all of
+    them. With a key also what was asked, and the plan to answer again.
     """
 
     steps: list[str]
     subjects: list[RunSubject]
     sets: str
+    started: dict[str, str]
     predicted: dict[str, str]
     asked: str | None = None
     plan: Plan | None = None

@@ -169,7 +169,7 @@ def _acts(db: Database, found: Iterable[Row]) -> Chosen:
 
 
 def _act(db: Database, row: Row, redos: dict[str, _Redo | None]) -> Chosen:
-    """An act to be reversed: by what its redo recorded, which may have merged it, or else its own inverse."""
+    """An act to be reversed: what its redo did, which may have been a merge or nothing, or else the act."""
     run = row.redone_in if row.state in ("done", "failed") else None
     if run is not None:
         if run not in redos:
@@ -177,7 +177,7 @@ def _act(db: Database, row: Row, redos: dict[str, _Redo | None]) -> Chosen:
         redo = redos[run]
         if redo is not None and (subject := redo.subjects.get(row.id)):
             again = _again(subject, row, redo.standing, redo.record)
-            if not again.still:
+            if not again.still.get(row.id):
                 return again
     return Chosen([row], [Subject(row, frozenset({row.id}))])
 

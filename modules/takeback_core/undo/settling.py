@@ -62,17 +62,20 @@ class Settler:
         if any(counter.state == "unknown" for counter in counters):
             await self._store.transaction(lambda tx: _hide(tx, row.id, record))
             return
-        now = await versions(ctx, record.predicted)
+        now = await versions(ctx, record.started | record.predicted)
         if now is None:
             return
         if await self._is_complete(record, counters, now):
             by, why = row.actor, "finished after a restart"
             await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
             return
+        stands = await self._without_counter(record, counters, now)
         within = ctx._replace(calls=(*ctx.calls, f"settle-{row.id}"))
         await self._runner.put_back(within, row.id, row.actor)
-        why = "taken back after a restart"
-        await self._store.transaction(lambda tx: release(tx, row.id, record, None, None, reason=why))
+        why = "an inverse that ran recorded no way back" if stands else "taken back after a restart"
+        await self._store.transaction(
+            lambda tx: release(tx, row.id, record, None, None, stands=stands, reason=why)
+        )
 
     async def _is_complete(self, record: RunRecord, counters: list[Row], now: dict[str, str]) -> bool:
         inner = {counter.id for counter in counters}
@@ -90,6 +93,21 @@ class Settler:
             name for name, version in record.predicted.items() if now.get(name) == version
         }
 
+    async def _without_counter(
+        self, record: RunRecord, counters: list[Row], now: dict[str, str]
+    ) -> set[str | None]:
+        """The steps that ran without recording what would put them back, as far as resources tell."""
+        countered = {counter.subject for counter in counters}
+        moved = {item.resource for counter in counters for item in counter.touched}
+        steps = await self._store.read(lambda db: [rows.one(db, step) for step in record.steps])
+        through = 0
+        for number, row in enumerate(steps, 1):
+            if row is None or any(item.resource in moved for item in row.touched):
+                through = number if row is not None and row.id in countered else through
+            elif row.id in countered or _was_reversed(row, record.started, now):
+                through = number
+        return {row.id for row in steps[:through] if row is not None} - countered
+
     async def _give_up(self, row: Row, error: TakebackError) -> None:
         record = run_record(row)
 
@@ -98,6 +116,11 @@ class Settler:
             release(tx, row.id, record, None, error, stands=stands, reason=error.code)
 
         await self._store.transaction(hide)
+
+
+def _was_reversed(row: Row, started: dict[str, str], now: dict[str, str]) -> bool:
+    changed = any(now.get(item.resource) != started.get(item.resource) for item in row.touched)
+    return changed and all(now.get(item.resource) == item.before for item in row.touched)
 
 
 def _hide(tx: Transaction, run_id: str, record: RunRecord) -> None:

@@ -95,6 +95,14 @@ class Draft:
                 overtake(promised, one.predicted)
         return promised
 
+    def started(self) -> dict[str, str]:
+        """The versions that resources have before any step has run."""
+        found: dict[str, str] = {}
+        for one in self.steps:
+            if one.runs and not one.idle:
+                found = one.expected | found
+        return found
+
     def blocking(self) -> list[PlannedStep]:
         """The steps that can't be executed as planned."""
         return [one for one in self.steps if not one.runs]
