@@ -23,6 +23,7 @@ from takeback_acts.files.reading import Reader
 from takeback_acts.files.script import Item, Script
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Seen
+from takeback_acts.files.windows import Windows
 from takeback_core.undo import BegunAct, act
 
 _INLINE = 64 * 1024
@@ -46,10 +47,11 @@ class Plan:
 class Actor:
     """Captures paths and carries plans out."""
 
-    def __init__(self, store: Store, blobs: Blobs, home: Home) -> None:
+    def __init__(self, store: Store, blobs: Blobs, home: Home, windows: Windows) -> None:
         self.blobs = blobs
         self.home = home
         self._store = store
+        self._windows = windows
 
     def intake(self) -> Intake:
         """A reader that keeps what it reads, for `carry_out`."""
@@ -86,6 +88,7 @@ class Actor:
         def capture(tx: Transaction) -> None:
             insert(tx, intake.small, manifests)
             recovery.begin(tx, key, script)
+            self._windows.note(tx, key, plan.items)
 
         try:
             # Queued before `undo.begin`, so that it is in the same commit.
@@ -99,6 +102,7 @@ class Actor:
                 return opened.id
         except BaseException:
             self._end(script, key)
+            self._store.submit(lambda tx: self._windows.unnote(tx, key), ride=True)
             raise
 
     def _end(self, script: Script, key: str) -> None:

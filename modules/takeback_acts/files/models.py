@@ -84,19 +84,60 @@ class Restore(_In):
     """Paths to put back, all or none, every one of them beneath `root`."""
 
     root: Resource
-    items: list[Back] = Field(min_length=1, max_length=10_000)
+    items: list[Back] = Field(min_length=1, max_length=100_000)
 
 
 class Resources(_In):
     """Resources of files."""
 
-    resources: list[Resource] = Field(max_length=20_000)
+    resources: list[Resource] = Field(max_length=400_000)
 
 
 class Sweep(_In):
     """What the store may forget: bytes that no act names and that were kept longer than this ago."""
 
     grace_hours: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
+class BeginCommand(_In):
+    """A command that is about to run in `cwd`, and the folders in which it may change something.
+
+    `process` is the one that will call `files.end_command`; when it is gone, the window is ended without.
+    """
+
+    roots: list[Path] = Field(default_factory=list, max_length=64)
+    cwd: Path
+    command: list[str] = Field(min_length=1)
+    process: int | None = Field(default=None, ge=1)
+
+
+class Begun(BaseModel):
+    """An open window on what the command changes; `notes` say what can't be captured."""
+
+    window: str
+    roots: list[str]
+    notes: list[str] = Field(default_factory=list)
+
+
+class EndCommand(_In):
+    """A command that has ended: its window, and its exit code where that is known."""
+
+    window: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+    exit_code: int | None = None
+
+
+class Ended(BaseModel):
+    """What a command changed: how many paths, and the act that takes it back, null when nothing changed.
+
+    `left_out` names folders that can be made again and are not captured; `coincident` what may as well have
+    been changed by somebody else at the same time, which the act leaves alone.
+    """
+
+    act: str | None = None
+    changed: int = 0
+    left_out: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    coincident: list[str] = Field(default_factory=list)
 
 
 class Effect(BaseModel):

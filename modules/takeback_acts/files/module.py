@@ -11,16 +11,19 @@ from anyio import sleep, to_thread
 from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, TakebackError, tool
-from takeback_acts.files import blobs, looking, models, recovery, roots, sweeping
+from takeback_acts.files import blobs, looking, models, recovery, roots, sweeping, windows
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.changing import Changer
+from takeback_acts.files.commands import Commands
 from takeback_acts.files.large import LargeBlobs
+from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.restoring import Restorer
 from takeback_acts.files.settings import FilesSettings
+from takeback_acts.files.shelves import Shelves
 
 _DAY = 86_400
 _ANYBODY = ("person", "agents", "modules")
@@ -34,7 +37,7 @@ class FilesModule(Module):
     """
 
     Settings = FilesSettings
-    migrations = (blobs.TABLES + recovery.TABLE,)
+    migrations = (blobs.TABLES + recovery.TABLE, windows.TABLES)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -48,7 +51,8 @@ class FilesModule(Module):
         await to_thread.run_sync(self._large.prepare)
         home = self.host.home
         self._home = Home([home.config, home.data, home.state, home.runtime])
-        actor, locks = Actor(self.host.store, self._blobs, self._home), Locks()
+        opened = windows.Windows(self.host.store)
+        actor, locks = Actor(self.host.store, self._blobs, self._home, opened), Locks()
         self._changer = Changer(actor, locks, self._settings, _umask())
         self._restorer = Restorer(actor, locks, self._settings)
         for key, script in await recovery.left(self.host.store):
@@ -58,8 +62,17 @@ class FilesModule(Module):
                 self.host.log.warning(
                     "an act that a crash interrupted could not be cleared up yet; see doctor"
                 )
-        tasks.start_soon(self._sweep_daily)
-        yield
+        self._commands = self._commanding(opened)
+        async with self._commands.life(tasks):
+            tasks.start_soon(self._sweep_daily)
+            yield
+
+    def _commanding(self, opened: windows.Windows) -> Commands:
+        folder = self.host.home.data / "capture"
+        self._shelves = Shelves(folder, self._blobs, self._home, self._settings.left_out)
+        ledger = Ledger(self.host.store, self._blobs, opened)
+        hours = self._settings.window_hours
+        return Commands(self.host, opened, self._shelves, ledger, self._home, hours)
 
     async def _sweep_daily(self) -> None:
         while True:
@@ -70,7 +83,11 @@ class FilesModule(Module):
             await sleep(_DAY)
 
     async def _sweep(self, ctx: Context, hours: float) -> models.Swept:
-        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600)
+        if not ctx.dry_run:
+            await self._shelves.forget_unused()
+        # Before the log is asked: what passes from a window to an act meanwhile is in the one or the other.
+        spared = await self._shelves.live()
+        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600, spared)
 
     @tool(effect="read", reach=_ANYBODY)
     async def read(self, ctx: Context, args: models.Read) -> models.Content:
@@ -119,6 +136,16 @@ class FilesModule(Module):
     async def restore(self, ctx: Context, args: models.Restore) -> models.Restored:
         """Put paths back as an act found them, all or none; the inverse of every act on files."""
         return await self._restorer.restore(ctx, args)
+
+    @tool(effect="write", reach=("person", "agents"))
+    async def begin_command(self, ctx: Context, args: models.BeginCommand) -> models.Begun:
+        """Open a window on what a command is about to change in some folders; then run it."""
+        return await self._commands.begin(ctx, args)
+
+    @tool(effect="write", reach=("person", "agents"), idempotent=True)
+    async def end_command(self, ctx: Context, args: models.EndCommand) -> models.Ended:
+        """Close a command's window, and record what changed in it as one act that can be taken back."""
+        return await self._commands.end(ctx, args)
 
     @tool(effect="read", reach=("modules",))
     async def versions(self, ctx: Context, args: models.Resources) -> models.Versions:

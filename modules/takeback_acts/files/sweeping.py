@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -23,14 +24,17 @@ _PORTION = 500
 _LEAST_GRACE = 1000.0
 
 
-async def sweep(ctx: Context, store: Store, blobs: Blobs, grace_seconds: float) -> Swept:
-    """Removes what no act names and was last kept longer ago than the grace; a dry run only counts.
+async def sweep(
+    ctx: Context, store: Store, blobs: Blobs, grace_seconds: float, spared: Collection[str]
+) -> Swept:
+    """Removes what neither an act nor `spared` names and was last kept longer ago than the grace.
 
-    A blob that is kept again meanwhile counts as new, so a sweep can't take it from under a writer.
+    A dry run only counts. A blob that is kept again meanwhile counts as new, so a sweep can't take it from
+    under a writer.
     """
     before = time.time() - max(grace_seconds, _LEAST_GRACE)
     named = set((await ctx.call("undo.blobs", {})).digests)
-    live = named | await _listed(store, blobs, named)
+    live = named | await _listed(store, blobs, named) | set(spared)
     rows = await store.read(lambda db: _dead(db, live, before))
     freed = sum(size for _, size in rows)
     if not ctx.dry_run:

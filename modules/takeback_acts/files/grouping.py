@@ -1,0 +1,150 @@
+"""Grouping: from paths that changed to the items that take it back, a folder that came or went as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from takeback_acts.files import trees
+from takeback_acts.files.blobs import Intake
+from takeback_acts.files.capture.changes import Held
+from takeback_acts.files.paths import beneath, content, resource, shown
+from takeback_acts.files.rooted import Found
+from takeback_acts.files.states import State
+from takeback_acts.files.trees import Entry
+
+# Objects of a repository that stays are named by their content and do no harm; what was made of them since
+# may need them.
+_OBJECTS = re.compile(rb"/\.git/(?:modules/.+/)?objects/.")
+_LONGEST = 4096
+_DEEPEST = 190
+
+
+class Back(NamedTuple):
+    """A path to put back: from `after` to `before`."""
+
+    path: bytes
+    before: State
+    after: State
+
+    @property
+    def touched(self) -> Iterator[tuple[str, str, str]]:
+        """The resources with their versions before and after: the entry, and of a folder the content."""
+        yield resource(self.path), self.before.version, self.after.version
+        if "dir" in (self.before.kind, self.after.kind):
+            yield content(self.path), self.before.content_version, self.after.content_version
+
+    def dump(self) -> dict[str, Any]:
+        """An item of the input of `files.restore`."""
+        return {
+            "resource": resource(self.path),
+            "before": self.before.dump(),
+            "after": self.after.dump(),
+        }
+
+
+@dataclass(slots=True)
+class Grouped:
+    """What can be put back, and the reason for each path that can't."""
+
+    items: list[Back] = field(default_factory=list)
+    lost: list[tuple[bytes, str]] = field(default_factory=list)
+
+    @property
+    def digests(self) -> set[str]:
+        """The blobs that the items name by themselves; what folders hold is named by their manifests."""
+        states = [state for item in self.items for state in (item.before, item.after)]
+        return {name for state in states for name in (state.sha256, state.manifest) if name}
+
+
+def group(found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake) -> Grouped:
+    """Groups what was found; `others` are paths that changed too, but not by this command."""
+    return _Grouping(found, others, intake).run()
+
+
+class _Grouping:
+    def __init__(self, found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake) -> None:
+        self._found = found
+        # A folder comes right before all that lies in it, as a walk by name has it.
+        self._order = sorted({*found, *others}, key=lambda path: path.split(b"/"))
+        self._intake = intake
+        self._made = Grouped()
+
+    def run(self) -> Grouped:
+        at = 0
+        while at < len(self._order):
+            at = self._take(at)
+        return self._made
+
+    def _take(self, at: int) -> int:
+        """Takes the path at a place, and what it holds when that goes with it; answers the next place."""
+        path = self._order[at]
+        one = self._found.get(path)
+        if one is None or (one.before.kind == "absent" and _OBJECTS.search(path)):
+            return at + 1
+        was, now = one.before.kind == "dir", one.after.kind == "dir"
+        if was and now:
+            self._lose(path, "the mode of a folder is not put back")
+            return at + 1
+        end = self._end(at) if was or now else at + 1
+        inner = self._order[at + 1 : end]
+        if now and not self._is_whole(path, inner):
+            self._lose(path, "the folder stays, for it holds what is not put back")
+            return at + 1
+        before, after = self._state(path, one.before, inner, old=True), self._state(path, one.after, inner)
+        if before is None or after is None:
+            self._lose(path, one.before.reason or one.after.reason or "it is a pipe, a socket or a device")
+        elif len(path) > _LONGEST:
+            self._lose(path, "its path is too long")
+        else:
+            self._made.items.append(Back(path, before, after))
+        return end
+
+    def _end(self, at: int) -> int:
+        top, end = self._order[at], at + 1
+        while end < len(self._order) and beneath(self._order[end], top):
+            end += 1
+        return end
+
+    def _is_whole(self, path: bytes, inner: list[bytes]) -> bool:
+        """Whether a new folder holds nothing but what is put back with it."""
+        deep = path.count(b"/") + _DEEPEST
+        return all(
+            (one := self._found.get(below)) is not None
+            and one.after.state() is not None
+            and below.count(b"/") <= deep
+            for below in inner
+        )
+
+    def _state(self, path: bytes, held: Held, inner: list[bytes], *, old: bool = False) -> State | None:
+        state = held.state()
+        if state is None or state.kind != "dir":
+            return state
+        entries = tuple(self._entries(path, inner, old=old))
+        manifest = self._intake.data(trees.dump(entries))
+        return state.model_copy(update={"manifest": manifest, "content": trees.version(entries)})
+
+    def _entries(self, top: bytes, inner: list[bytes], *, old: bool) -> Iterator[Entry]:
+        lost: bytes | None = None
+        for path in inner:
+            one = self._found.get(path)
+            if one is None or (lost is not None and beneath(path, lost)):
+                continue
+            held = one.before if old else one.after
+            state = held.state()
+            if state is None:
+                self._lose(path, held.reason or "it is a pipe, a socket or a device")
+                lost = path
+            elif state.kind != "absent":
+                yield Entry(path[len(top) + 1 :], state)
+
+    def _lose(self, path: bytes, reason: str) -> None:
+        self._made.lost.append((path, reason))
+
+
+def told(lost: list[tuple[bytes, str]], most: int) -> list[str]:
+    """Words for what can't be put back, so many at most."""
+    words = [f"not captured: {shown(path):.600} ({reason.replace('_', ' ')})" for path, reason in lost[:most]]
+    return words + ([f"not captured: {len(lost) - most} more"] if len(lost) > most else [])

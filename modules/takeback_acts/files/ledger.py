@@ -1,0 +1,188 @@
+"""Ledger: from what a window has seen to the act in the log that takes it back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from anyio import to_thread
+
+from takeback.context import Context
+from takeback.store import Store
+from takeback_acts.files import grouping
+from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files.grouping import Grouped
+from takeback_acts.files.models import Ended
+from takeback_acts.files.paths import beneath, resource, shown
+from takeback_acts.files.rooted import Found, Seen
+from takeback_acts.files.trees import Entry, dump
+from takeback_acts.files.windows import Window, Windows
+
+_TOOL = "files.end_command"
+_TOLD = 50
+_LISTED = 200
+_MOST_ITEMS = 100_000
+# More blobs than this are named by one list of them.
+_NAMED = 2_000
+
+
+class Ledger:
+    """Records what commands changed."""
+
+    def __init__(self, store: Store, blobs: Blobs, windows: Windows) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._windows = windows
+
+    async def record(
+        self,
+        ctx: Context,
+        window: Window,
+        seen: Sequence[Seen],
+        *,
+        exit_code: int | None,
+        interrupted: bool,
+    ) -> Ended:
+        """Records a window's act, or nothing when nothing changed; raises what `undo.record` raises."""
+        found = {path: one for each in seen for path, one in each.paths.items()}
+        sorting = await self._sort(window, found)
+        intake = self._blobs.intake()
+        grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake)
+        failed = [each.failed for each in seen if each.failed]
+        ended = Ended(
+            changed=len(sorting.own),
+            left_out=sorted({shown(path) for each in seen for path in each.left_out})[:_LISTED],
+            notes=[*_notes(seen), *(f"not captured: {why}" for why in failed)],
+            coincident=[shown(path) for path in sorting.coincident][:_LISTED],
+        )
+        ended.notes += grouping.told(grouped.lost, _TOLD)
+        if not sorting.own and not failed:
+            return ended
+        row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)
+        ended.act = await self._write(ctx, window, row, grouped, intake)
+        return ended
+
+    async def _sort(self, window: Window, found: dict[bytes, Found]) -> _Sorting:
+        """Tells what is the command's own from what others did, or may have done, at the same time."""
+        noted = await self._windows.noted(window)
+        overlapping = [other for other in await self._windows.overlapping(window) if other.roots]
+        sorting = _Sorting()
+        for path, one in found.items():
+            by_tools = _by_tools(one, noted.get(path, []))
+            if by_tools == "all":
+                sorting.others.append(path)
+            elif by_tools == "some" or one.shared or _in_another(path, window, overlapping):
+                sorting.others.append(path)
+                sorting.coincident.append(path)
+            else:
+                sorting.own[path] = one
+        return sorting
+
+    def _row(
+        self, window: Window, grouped: Grouped, ended: Ended, *, exit_code: int | None, interrupted: bool
+    ) -> dict[str, Any]:
+        words = shlex.join(window.command)
+        many = "1 path" if ended.changed == 1 else f"{ended.changed} paths"
+        tail = ", interrupted" if interrupted else ""
+        why = [*ended.notes, *(f"coincident: {path:.600}" for path in ended.coincident[:_TOLD])]
+        row: dict[str, Any] = {
+            "tool": _TOOL,
+            "input": {
+                "command": words[:4000],
+                "cwd": window.cwd,
+                "exit_code": exit_code,
+                "interrupted": interrupted,
+                "coincident": ended.coincident,
+                "left_out": ended.left_out,
+            },
+            "summary": f"Ran {words:.800}: changed {many}{tail}",
+            "why": [line[:1000] for line in why][:100],
+        }
+        if grouped.items and len(grouped.items) <= _MOST_ITEMS:
+            items = [item.dump() for item in grouped.items]
+            row["inverse_tool"] = "files.restore"
+            row["inverse_input"] = {"root": resource(_around(window, grouped)), "items": items}
+            row["touched"] = [
+                {"resource": name, "before": before, "after": after}
+                for item in grouped.items
+                for name, before, after in item.touched
+            ]
+        else:
+            too_many = f"more than {_MOST_ITEMS} paths changed" if grouped.items else ""
+            row["final_reason"] = (
+                too_many or (ended.notes[-1] if ended.notes else "nothing is left to undo")[:200]
+            )
+        return row
+
+    async def _write(
+        self, ctx: Context, window: Window, row: dict[str, Any], grouped: Grouped, intake: Intake
+    ) -> str:
+        manifests = {state.manifest for item in grouped.items for state in (item.before, item.after)} - {""}
+        names = grouped.digests
+        if len(names) > _NAMED:
+            bulk = intake.data(dump(_files(grouped)))
+            manifests.add(bulk)
+            names = manifests
+        row["blobs"] = sorted(names) if "inverse_tool" in row else []
+        small = intake.small
+        # Queued before `undo.record`, so that they are in the same commit.
+        self._store.submit(lambda tx: insert(tx, small, manifests), ride=True)
+        self._windows.ending(window)
+        try:
+            recorded = await ctx.call("undo.record", row)
+        except BaseException:
+            await self._windows.reopen(window)
+            raise
+        return str(recorded.id)
+
+
+class _Sorting:
+    """Paths of the command's own; of others; and of these the ones that may be anybody's."""
+
+    def __init__(self) -> None:
+        self.own: dict[bytes, Found] = {}
+        self.others: list[bytes] = []
+        self.coincident: list[bytes] = []
+
+
+def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:
+    """Whether takeback's own tools made `all` of a change, `some` of it, or nothing: empty."""
+    before, after = _version(one, old=True), _version(one)
+    # What was done just before the window's first look is no part of what it has seen.
+    while acts and acts[0][0] != before:
+        acts = acts[1:]
+    if not acts:
+        return ""
+    unbroken = all(acts[at][1] == acts[at + 1][0] for at in range(len(acts) - 1))
+    return "all" if unbroken and acts[-1][1] == after else "some"
+
+
+def _version(one: Found, *, old: bool = False) -> str:
+    state = (one.before if old else one.after).state()
+    return state.version if state is not None else "unknown"
+
+
+def _in_another(path: bytes, window: Window, others: Sequence[Window]) -> bool:
+    """Whether a path lies in an overlapping window's root that is none of this one's, so looked at apart."""
+    return any(beneath(path, root) for other in others for root in other.roots if root not in window.roots)
+
+
+def _around(window: Window, grouped: Grouped) -> bytes:
+    for root in window.roots:
+        if all(beneath(item.path, root) for item in grouped.items):
+            return root
+    return b"/"
+
+
+def _files(grouped: Grouped) -> list[Entry]:
+    return [
+        Entry(item.path, state)
+        for item in grouped.items
+        for state in (item.before, item.after)
+        if state.kind == "file"
+    ]
+
+
+def _notes(seen: Sequence[Seen]) -> list[str]:
+    return list(dict.fromkeys(note[:500] for each in seen for note in each.notes))[:_TOLD]

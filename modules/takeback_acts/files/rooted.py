@@ -1,0 +1,135 @@
+"""Rooted: one root under capture, and what each open window has seen change in it so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import anyio
+from anyio import to_thread
+
+from takeback_acts.files.capture.capture import Capture
+from takeback_acts.files.capture.changes import Changes, Held, RefMove
+from takeback_acts.files.paths import join, split
+from takeback_acts.files.staging import is_temporary
+
+
+@dataclass(slots=True)
+class Found:
+    """How a path was when a window began and how it is now; `shared` when another was open meanwhile."""
+
+    before: Held
+    after: Held
+    shared: bool = False
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a window has seen so far, in paths from `/` down; `failed` says why the last look did."""
+
+    paths: dict[bytes, Found] = field(default_factory=dict)
+    refs: list[RefMove] = field(default_factory=list)
+    left_out: set[bytes] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    failed: str = ""
+
+
+class Rooted:
+    """A root's capture. A look is told to every window that is open; one at a time."""
+
+    def __init__(self, path: bytes, capture: Capture) -> None:
+        self.path = path
+        self.used = time.monotonic()
+        self._capture = capture
+        self._seen: dict[str, Seen] = {}
+        self._turn = anyio.Lock()
+        self._unsaved = True
+
+    @property
+    def idle(self) -> bool:
+        """Whether no window is open here."""
+        return not self._seen
+
+    def reopen(self, window: str) -> None:
+        """Goes on with a window that was opened by an earlier process, whose baseline is on the shelf."""
+        self._seen[window] = Seen()
+
+    async def begin(self, window: str) -> Changes:
+        """Opens a window on the root as it is now; the baseline is durable when this returns."""
+        async with self._turn:
+            changes = await self._look()
+            # What others have seen so far is only known from the shelf if the process ends.
+            if self.idle:
+                await self._save()
+            self._seen[window] = Seen()
+            return changes
+
+    async def look(self) -> None:
+        """Tells every open window what has changed."""
+        async with self._turn:
+            await self._look()
+
+    def seen(self, window: str) -> Seen:
+        """What a window has seen until the last look."""
+        return self._seen[window]
+
+    def end(self, window: str) -> None:
+        """Closes a window; what it has seen need not be kept any more."""
+        self._seen.pop(window, None)
+
+    async def save(self) -> None:
+        """Puts the baseline on the shelf, unless a window is open that counts on what lies there."""
+        async with self._turn:
+            if self.idle:
+                await self._save()
+
+    async def close(self) -> None:
+        """Lets go of the root. With an open window the shelf stays as it was when that began."""
+        async with self._turn:
+            await self._capture.close(save=self.idle)
+
+    async def live(self) -> set[str]:
+        """The digests that the baseline or an open window names."""
+        async with self._turn:
+            found = await to_thread.run_sync(self._capture.live)
+            for seen in self._seen.values():
+                for one in seen.paths.values():
+                    found |= {one.before.sha256, one.after.sha256}
+            return found - {""}
+
+    async def _look(self) -> Changes:
+        self.used = time.monotonic()
+        changes = await self._capture.after()
+        self._unsaved = self._unsaved or bool(changes.paths or changes.refs)
+        shared = len(self._seen) > 1
+        for seen in self._seen.values():
+            self._tell(seen, changes, shared)
+        return changes
+
+    def _tell(self, seen: Seen, changes: Changes, shared: bool) -> None:
+        for change in changes.paths:
+            path = join(self.path, change.path) if change.path else self.path
+            if is_temporary(split(path)[1]):
+                continue
+            known = seen.paths.get(path)
+            before = known.before if known is not None else change.before
+            if _same(before, change.after):
+                seen.paths.pop(path, None)
+            else:
+                shared = shared or (known is not None and known.shared)
+                seen.paths[path] = Found(before, change.after, shared)
+        seen.refs += changes.refs
+        seen.left_out |= {join(self.path, inner) for inner in changes.left_out}
+        seen.notes += [note for note in changes.notes if note not in seen.notes]
+        if changes.by == "built":
+            seen.notes.append("baseline.built: what changed before that is not known")
+
+    async def _save(self) -> None:
+        if self._unsaved:
+            await self._capture.save()
+            self._unsaved = False
+
+
+def _same(one: Held, other: Held) -> bool:
+    facts = ("kind", "mode", "sha256", "target", "reason")
+    return all(getattr(one, fact) == getattr(other, fact) for fact in facts)

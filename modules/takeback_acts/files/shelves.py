@@ -1,0 +1,87 @@
+"""Shelves: the roots that are captured, each with its baseline in a folder of its own in takeback's home."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from anyio import to_thread
+
+from takeback_acts.files.beneath import Home
+from takeback_acts.files.blobs import Blobs
+from takeback_acts.files.capture import shelf
+from takeback_acts.files.capture.capture import Capture
+from takeback_acts.files.capture.engine import Options
+from takeback_acts.files.capture.shelf import ShelfError
+from takeback_acts.files.capture.tree import Source, walk
+from takeback_acts.files.contents import StoredContents
+from takeback_acts.files.rooted import Rooted
+
+_MOST = 16
+# A baseline is made again when it is asked for, so one that nobody has for long need not keep its blobs.
+_UNUSED_SECONDS = 30 * 86_400
+
+
+class Shelves:
+    """Every root by its path; those that nobody has used for longest are let go when there are many."""
+
+    def __init__(self, folder: Path, blobs: Blobs, home: Home, left_out: Sequence[str] | None) -> None:
+        self._folder = folder
+        self._blobs = blobs
+        self._home = home
+        self._options = Options() if left_out is None else Options(left_out=left_out)
+        self._rooted: dict[bytes, Rooted] = {}
+
+    def rooted(self, root: bytes) -> Rooted:
+        """The capture of a root."""
+        if root not in self._rooted:
+            place = self._folder / hashlib.sha256(root).hexdigest()[:32]
+            capture = Capture(root, StoredContents(self._blobs), place, self._home, self._options)
+            self._rooted[root] = Rooted(root, capture)
+        return self._rooted[root]
+
+    async def let_go(self) -> None:
+        """Closes idle roots above the most that are held open."""
+        idle = sorted((one for one in self._rooted.values() if one.idle), key=lambda one: one.used)
+        for one in idle[: max(0, len(self._rooted) - _MOST)]:
+            del self._rooted[one.path]
+            await one.close()
+
+    async def close(self) -> None:
+        """Lets go of all."""
+        for one in self._rooted.values():
+            await one.close()
+        self._rooted.clear()
+
+    async def live(self) -> set[str]:
+        """The digests that any baseline or open window names; a sweep must spare them."""
+        found: set[str] = set()
+        for one in list(self._rooted.values()):
+            found |= await one.live()
+        return found | await to_thread.run_sync(self._shelved)
+
+    async def forget_unused(self) -> None:
+        """Removes baselines that nobody has used for long."""
+        held = {hashlib.sha256(root).hexdigest()[:32] for root in self._rooted}
+        await to_thread.run_sync(self._remove_unused, held)
+
+    def _shelved(self) -> set[str]:
+        found: set[str] = set()
+        for path in self._folder.glob("*/baseline"):
+            try:
+                known = shelf.load(path)
+            except (OSError, ShelfError):
+                continue  # nobody can use it, so nothing is needed for it
+            if known is not None:
+                top = known[0].top
+                found |= {name.hex() for node in walk(top) for name in node.digests(Source.BLOB)}
+        return found
+
+    def _remove_unused(self, held: set[str]) -> None:
+        before = time.time() - _UNUSED_SECONDS
+        for path in self._folder.glob("*/baseline"):
+            if path.parent.name not in held and path.stat().st_mtime < before:
+                shutil.rmtree(path.parent)
