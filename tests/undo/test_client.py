@@ -41,6 +41,8 @@ class Work(Module):
     made: ClassVar[bool] = False
     ran: ClassVar[bool] = False
     lazy: ClassVar[bool] = False
+    strange: ClassVar[bool] = False
+    elsewhere: ClassVar[bool] = False
     entered: ClassVar[anyio.Event]
 
     @tool(effect="write", reach=("person", "agents", "modules"))
@@ -56,6 +58,11 @@ class Work(Module):
                 self.entered.set()
                 await anyio.sleep_forever()
             type(self).made = True
+            if args.ends == "takes it back":
+                # A stranger is at the same resource, so looking at it would tell nothing.
+                type(self).strange = True
+                opened.nothing_is_left()
+                raise TakebackError("work.failed", "It failed, and nothing of it is left")
             if args.ends == "raises after":
                 raise TakebackError("work.failed", "It failed")
             if args.ends == "crashes after":
@@ -70,13 +77,24 @@ class Work(Module):
     @tool(effect="write", reach=("modules",))
     async def back(self, ctx: Context, args: Job) -> Ok:
         """Unmake it."""
+        if self.elsewhere:
+            # An owner that never asks whether it is confined.
+            async with act(
+                ctx,
+                tool="work.back",
+                summary="unmake another",
+                inverse=("work.back", {"ends": "well"}),
+                touched=[("work:other", "absent", "there")],
+            ):
+                type(self).ran = True
         type(self).made = self.lazy
         return Ok()
 
     @tool(effect="read", reach=("modules",))
     async def versions(self, ctx: Context, args: Resources) -> Versions:
         """Tell whether it is there."""
-        return Versions(versions=dict.fromkeys(args.resources, "there" if self.made else "absent"))
+        now = "strange" if self.strange else "there" if self.made else "absent"
+        return Versions(versions=dict.fromkeys(args.resources, now))
 
 
 class Workshop(House):
@@ -190,3 +208,20 @@ async def test_an_inverse_that_does_nothing_is_found_out(at):
     assert failed.value.data["cause"] == "undo.not_as_planned"
     assert at.work.made
     assert await at.state(act_id) == "failed"
+
+
+async def test_an_act_that_its_module_took_back_is_abandoned_whatever_lies_there_now(at):
+    with pytest.raises(TakebackError):
+        await at.agent().work.make(ends="takes it back")
+    assert (await only(at))["state"] == "abandoned"
+
+
+async def test_an_inverse_that_never_asks_is_confined_before_its_effect(at):
+    await at.agent().work.make()
+    row = await only(at)
+    at.work.elsewhere, at.work.ran = True, False
+    with pytest.raises(TakebackError) as refused:
+        await at.person().undo.run(id=row["id"])
+    assert refused.value.data["cause"] == "scope.confined"
+    assert not at.work.ran
+    assert at.work.made

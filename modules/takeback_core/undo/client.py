@@ -19,7 +19,15 @@ class BegunAct:
 
     def __init__(self, act_id: str) -> None:
         self.id = act_id
+        self.reverted = False
         self._facts: dict[str, Any] = {}
+
+    def nothing_is_left(self) -> None:
+        """Say, before raising, that the effect did not happen or was taken back by the module itself.
+
+        Without it the resources are looked at, and a stranger's change to them hides what happened.
+        """
+        self.reverted = True
 
     def confirm_with(
         self,
@@ -83,16 +91,16 @@ async def act(
         yield opened
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await _abandon(ctx, opened.id)
+            await _abandon(ctx, opened)
         raise
     # The effect stands whatever becomes of the caller, so its row must say so.
     with anyio.CancelScope(shield=True):
         await ctx.call("undo.confirm", opened.facts)
 
 
-async def _abandon(ctx: Context, act_id: str) -> None:
+async def _abandon(ctx: Context, opened: BegunAct) -> None:
     try:
-        await ctx.call("undo.abandon", {"id": act_id})
+        await ctx.call("undo.abandon", {"id": opened.id, "certain": opened.reverted})
     except TakebackError:
         # What went wrong first is what the caller must hear; the row stays pending and is settled later.
         return

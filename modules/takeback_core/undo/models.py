@@ -67,6 +67,12 @@ class ActId(_In):
     id: Id
 
 
+class AbandonAct(ActId):
+    """A begun act whose effect failed; `certain` when its module knows that nothing of it is left."""
+
+    certain: bool = False
+
+
 class ActState(BaseModel):
     """The state of one act."""
 

@@ -96,11 +96,13 @@ class UndoModule(Module):
         return await self._recorder.confirm(ctx, args)
 
     @tool(effect="write", reach=("modules",), idempotent=True)
-    async def abandon(self, ctx: Context, args: models.ActId) -> models.ActState:
-        """Settle a begun act whose effect failed, by looking at what it was to touch."""
+    async def abandon(self, ctx: Context, args: models.AbandonAct) -> models.ActState:
+        """Settle a begun act whose effect failed, by looking where its module doesn't know."""
         row = await self._recorder.begun(ctx, args.id)
         if row.state != "pending":
             return models.ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
+        if args.certain:
+            return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, "abandoned"))
         own = self.host.ctx._replace(calls=ctx.calls)
         state = verdict(row.touched, await versions(own, [item.resource for item in row.touched]))
         return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, state))

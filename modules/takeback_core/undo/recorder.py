@@ -68,6 +68,8 @@ class Recorder:
                 rows.update(tx, row.id, summary=args.summary)
             if args.touched is not None:
                 _require_own(row.recorded_by, args.touched)
+                for item in args.touched:
+                    ctx.confine(item.resource)
                 rows.replace_touched(tx, row.seq, args.touched)
             if args.blobs is not None:
                 rows.replace_blobs(tx, row.seq, args.blobs)
@@ -144,6 +146,9 @@ class Recorder:
         if args.inverse_tool is not None:
             self._inverses.check(args.inverse_tool, args.inverse_input)
         _require_own(ctx.caller, args.touched)
+        # The owner that forgot to ask is stopped here, before the effect.
+        for item in args.touched:
+            ctx.confine(item.resource)
 
     def _tell(self, tx: Transaction, row: dict[str, Any]) -> None:
         if row["role"] == "act":
