@@ -3,7 +3,9 @@
 import mmap
 import os
 import signal
+import threading
 
+import anyio
 import pytest
 
 from takeback_acts.files.capture import crew, worker
@@ -96,4 +98,32 @@ async def test_both_processes_have_a_share(rig):
     finally:
         mates.close()
         os.close(root)
+    await capture.close()
+
+
+async def test_a_look_that_is_given_up_on_is_finished_before_the_next(rig):
+    capture = rig.capture()
+    await capture.baseline()
+    rig.write("0/0", b"changed")
+    put = rig.memory.put
+
+    def slow(data):
+        asked.set()
+        given_up.wait(10)
+        return put(data)
+
+    asked, given_up = threading.Event(), threading.Event()
+    rig.memory.put = slow
+    async with anyio.create_task_group() as group:
+        group.start_soon(capture.after)
+        await anyio.to_thread.run_sync(asked.wait)
+        group.cancel_scope.cancel()
+        given_up.set()
+    rig.memory.put = put
+    # Nobody waited for what it saw, so the next look tells it, as if the two had been one.
+    rig.write("0/0", b"again")
+    changes = await capture.after()
+    assert whats(changes) == {"0/0": "content"}
+    assert rig.bytes_before(changes, "0/0") == b"0"
+    assert rig.memory.get(only(changes, "0/0").after.sha256) == b"again"
     await capture.close()

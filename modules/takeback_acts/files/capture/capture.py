@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
+from anyio import Lock, to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
+
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture.changes import Changes
+from takeback_acts.files.capture.changes import Changes, joined
 from takeback_acts.files.capture.engine import Engine, Options
 from takeback_acts.files.capture.intake import Contents
 
@@ -28,7 +30,9 @@ class Capture:
         self._home = home
         self._options = options or Options()
         self._engine: Engine | None = None
-        self._turn = asyncio.Lock()
+        # What a look found whose caller did not wait for it; the next one tells it.
+        self._untold: Changes | None = None
+        self._turn = Lock()
 
     async def baseline(self) -> Changes:
         """Makes the baseline, or brings it up to date; what changed since the last look is nobody's here."""
@@ -46,14 +50,14 @@ class Capture:
         """Puts the baseline on the shelf; without, the next start scans and reads what changed since."""
         async with self._turn:
             if self._engine is not None:
-                await asyncio.to_thread(self._engine.save)
+                await to_thread.run_sync(self._engine.save)
 
     async def close(self, *, save: bool = True) -> None:
         """Lets go of the root; saves the baseline, unless the one on the shelf is still needed."""
         async with self._turn:
             if self._engine is not None:
                 engine, self._engine = self._engine, None
-                await asyncio.to_thread(engine.close if save else engine.drop)
+                await to_thread.run_sync(engine.close if save else engine.drop)
 
     def live(self) -> set[str]:
         """The digests in the store that the baseline names; a sweep must spare them."""
@@ -62,9 +66,17 @@ class Capture:
     async def _look(self, *, scan: bool) -> Changes:
         async with self._turn:
             # A look that was begun is finished: a thread can't be taken back half way.
-            return await asyncio.shield(asyncio.to_thread(self._run, scan))
+            await to_thread.run_sync(self._run, scan)
+            await checkpoint_if_cancelled()
+            told, self._untold = self._untold, None
+            assert told is not None
+            return told
 
-    def _run(self, scan: bool) -> Changes:
+    def _run(self, scan: bool) -> None:
+        changes = self._looked(scan)
+        self._untold = changes if self._untold is None else joined(self._untold, changes)
+
+    def _looked(self, scan: bool) -> Changes:
         if self._engine is None:
             engine = Engine(self.root, self._contents, self._folder, self._home, self._options)
             try:

@@ -101,6 +101,35 @@ class Changes:
     notes: list[str] = field(default_factory=list)
 
 
+def joined(first: Changes, second: Changes) -> Changes:
+    """Two looks as if they had been one: each path from what it was before the first to what it is now."""
+    paths = {change.path: change for change in first.paths}
+    for change in second.paths:
+        earlier = paths.pop(change.path, None)
+        before = earlier.before if earlier is not None else change.before
+        if _differ(before, change.after):
+            what = what_changed(before, change.after)
+            paths[change.path] = change._replace(before=before, what=what)
+    refs = {(move.repository, move.ref): move for move in first.refs}
+    for move in second.refs:
+        old = refs.pop((move.repository, move.ref), move).old
+        if old != move.new:
+            refs[move.repository, move.ref] = move._replace(old=old)
+    return Changes(
+        second.by,
+        list(paths.values()),
+        list(refs.values()),
+        sorted({*first.left_out, *second.left_out}),
+        [*first.notes, *second.notes],
+    )
+
+
+def _differ(before: Held, after: Held) -> bool:
+    if before.reason or after.reason:
+        return True
+    return before[:2] != after[:2] or (before.sha256, before.target) != (after.sha256, after.target)
+
+
 def what_changed(before: Held, after: Held) -> What:
     """The one word for how a path differs."""
     if before.kind == "absent":

@@ -44,9 +44,11 @@ class Tour(Generic[P]):
         self._way.close()
 
     def _up(self, depth: int) -> None:
-        self._way.up(depth)
-        while len(self._stack) - 1 > depth:
-            del self._level[self._stack.pop()]
+        try:
+            self._way.up(depth)
+        finally:
+            while len(self._stack) - 1 > self._way.depth:
+                del self._level[self._stack.pop()]
 
     def _down(self, node: Placed) -> None:
         self._way.down(node.place[1])

@@ -7,6 +7,7 @@ mount points never crossed. The depth of a tree costs neither recursion nor desc
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import stat
@@ -105,13 +106,21 @@ class Way:
         return found
 
     def up(self, depth: int) -> None:
-        """Climbs to a depth above; raises MovedError when the folders there are others by now."""
-        while len(self._fds) - 1 > depth:
+        """Climbs to a depth above.
+
+        Raises MovedError when the folders there are others by now; the walk then stands further up, in the
+        nearest one that is still held open.
+        """
+        while self.depth > depth:
             if self._fds[-2] < 0:
-                self._fds[-2] = self._above(len(self._fds) - 2)
-            os.close(self._fds.pop())
-            self._names.pop()
-            self._marks.pop()
+                try:
+                    self._fds[-2] = self._above(self.depth - 1)
+                except MovedError:
+                    self._pop()
+                    while self.fd < 0:
+                        self._pop()
+                    raise
+            self._pop()
 
     def close(self) -> None:
         """Lets go of every folder."""
@@ -119,6 +128,13 @@ class Way:
             if handle >= 0:
                 os.close(handle)
         self._fds.clear()
+
+    def _pop(self) -> None:
+        handle = self._fds.pop()
+        if handle >= 0:
+            os.close(handle)
+        self._names.pop()
+        self._marks.pop()
 
     def _above(self, depth: int) -> int:
         try:
@@ -183,11 +199,11 @@ def scan(
                 found = _enter(way, depth, name)
                 # Something was mounted over a folder: what it hides can't be looked at.
                 if found.st_dev != device:
-                    raise MovedError(18, "mounted over")
+                    raise MovedError(errno.EXDEV, "mounted over")
                 difference = compare(way.fd, number, known(number), alone=alone) if look else None
             except OSError as error:
                 lost = max(depth, 1)
-                difference = Difference(number, None, [], [], None, error.errno or 5)
+                difference = Difference(number, None, [], [], None, error.errno or errno.EIO)
             if difference is not None:
                 yield difference
     finally:
@@ -294,6 +310,8 @@ def _enter(way: Way, depth: int, name: bytes) -> os.stat_result:
         way.up(0)
         return os.fstat(way.fd)
     way.up(depth - 1)
+    if way.depth < depth - 1:
+        raise MovedError(errno.ENOENT, "a folder above is not where it was")
     return way.down(name)
 
 
@@ -305,7 +323,7 @@ def _checked(handle: int, expected: tuple[int, int]) -> int:
     if _identity(os.fstat(handle)) == expected:
         return handle
     os.close(handle)
-    raise MovedError(2, "not where it was")
+    raise MovedError(errno.ENOENT, "not where it was")
 
 
 if __name__ == "__main__":
