@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel, Field
 
 from takeback import Check, Context, Host, Module, tool
-from takeback.errors import RefusedError
+from takeback.errors import RefusedError, TakebackError
 from takeback_core.undo import models, retention, rows, schema, selection
 from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.inverse import InverseCheck
@@ -32,9 +32,13 @@ _ANYBODY = ("person", "agents", "modules")
 
 
 class UndoSettings(BaseModel):
-    """The section `[undo]`; rows older than `retention_days` go at start and once a day."""
+    """The section `[undo]`.
 
-    retention_days: float = Field(default=30, gt=0)
+    Rows older than `retention_days` go at start and once a day. One inverse may take `step_seconds`.
+    """
+
+    retention_days: float = Field(default=30, gt=0, le=36_500)
+    step_seconds: float = Field(default=300, gt=0)
 
 
 class UndoModule(Module):
@@ -51,9 +55,10 @@ class UndoModule(Module):
         self._running = Running()
         self._recorder = Recorder(host.store, self._actors, self._inverses, self._running)
         self._planner = Planner(host.store, self._inverses)
-        runner = Runner(host.store, self._inverses, self._running, secrets.token_hex(8))
-        self._undoing = Undoing(host.store, self._planner, runner, self._actors)
-        self._settler = Settler(host.store, self._recorder, runner)
+        seconds = host.settings.step_seconds
+        self._runner = Runner(host.store, self._inverses, self._running, secrets.token_hex(8), seconds)
+        self._undoing = Undoing(host.store, self._planner, self._runner, self._actors)
+        self._settler = Settler(host.store, self._recorder, self._runner)
 
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
@@ -75,7 +80,10 @@ class UndoModule(Module):
 
     async def _expire_daily(self) -> None:
         while True:
-            await retention.expire(self._store, self.host.settings.retention_days)
+            try:
+                await retention.expire(self._store, self.host.settings.retention_days)
+            except TakebackError as error:  # a full disk must not take Undo away
+                self.host.log.error("Rows past their time could not be removed: %s", error.code)
             await anyio.sleep(_DAY)
 
     # ------------------------------------------------------------------ recording, for modules that act
@@ -219,5 +227,12 @@ class UndoModule(Module):
             return await self._undoing.undo(ctx, request)
         if self._running.step(ctx.calls) is not None:
             raise RefusedError("undo.nested", "An inverse can't start another undo", "Undo that by itself.")
+
+        async def undo() -> models.Outcome:
+            await self._recorder.confirm_again()
+            if self._runner.held:
+                await self.host.ctx.call("undo.settle_crashed")
+            return await self._undoing.undo(ctx, request)
+
         what = (request.tool, standing(ctx), request.args.model_dump_json())
-        return await self._taps.run(what, lambda: self._undoing.undo(ctx, request))
+        return await self._taps.run(what, undo)

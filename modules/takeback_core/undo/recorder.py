@@ -10,13 +10,15 @@ from takeback import faults
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import RefusedError, UsageError
-from takeback.store import Store, Transaction
+from takeback.store import Job, Store, Transaction
 from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import Actors, unknown_act
 from takeback_core.undo.happenings import UndoRecorded
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded, State, Touched
 from takeback_core.undo.running import Running
+
+_MANY_UNSURE = 256
 
 
 class Recorder:
@@ -28,6 +30,7 @@ class Recorder:
         self._inverses = inverses
         self._running = running
         self._begun_here: dict[str, tuple[str, State]] = {}
+        self._unsure: dict[str, Job[ActState]] = {}
 
     async def add(self, ctx: Context, args: RecordAct, state: str) -> Recorded:
         """Insert a row in one durable transaction; raises what `InverseCheck.check` raises."""
@@ -77,12 +80,24 @@ class Recorder:
 
         faults.point("undo.confirming")
         begun_by, state = self._begun_here.pop(args.id, (None, None))
+        if len(self._unsure) > _MANY_UNSURE:
+            self._unsure = {key: job for key, job in self._unsure.items() if not job.settled or job.error}
         if begun_by == ctx.caller and state is not None and args.model_fields_set == {"id"}:
-            self._store.submit(confirm)
+            self._unsure[args.id] = self._store.submit(confirm)
             return ActState(id=args.id, state=state)
         answer = await self._store.transaction(confirm)
         faults.point("undo.confirmed")
         return answer
+
+    async def confirm_again(self) -> None:
+        """Repeat confirmations that the store could not take, such as when the disk was full."""
+        for row_id, job in list(self._unsure.items()):
+            if not job.settled:
+                continue
+            del self._unsure[row_id]
+            if job.error is not None:
+                again = self._unsure[row_id] = self._store.submit(job.fn)
+                await again.fate()
 
     def settle(self, tx: Transaction, row: rows.Row, state: str) -> ActState:
         """Give a pending row its state, and tell of it when its effect stands."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import anyio
 
 from takeback import faults
 from takeback.callers import Caller
@@ -41,11 +44,16 @@ class Run:
 class Runner:
     """Executes drafts: claims the acts, runs each inverse confined to what its act touched, verifies."""
 
-    def __init__(self, store: Store, inverses: InverseCheck, running: Running, boot: str) -> None:
+    def __init__(
+        self, store: Store, inverses: InverseCheck, running: Running, boot: str, step_seconds: float
+    ) -> None:
         self._store = store
         self._inverses = inverses
         self._running = running
         self._boot = boot
+        self._step_seconds = step_seconds
+        # Undos of this process that could be neither finished nor put back yet; the settler tries again.
+        self.held: set[str] = set()
 
     async def execute(
         self,
@@ -72,7 +80,7 @@ class Runner:
                     run.failing = step
                     await self._reverse(ctx, run, step)
             run.failing = None
-            await self._verify(ctx, draft)
+            await self._verify(ctx, run, draft)
         except Exception as error:
             known = error if isinstance(error, TakebackError) else _crash(error)
             as_before = await self._give_up(ctx, run, known)
@@ -102,7 +110,8 @@ class Runner:
             await self._store.transaction(lambda tx, row=row: rows.update(tx, row.id, state="undone"))  # type: ignore[misc]
             faults.point("undo.put_back")
         if failures:
-            raise failures[0]
+            # What time won't mend is the one to hear of.
+            raise next((error for error in failures if not may_pass(error)), failures[0])
 
     # ------------------------------------------------------------------ one run, step by step
 
@@ -155,17 +164,34 @@ class Runner:
         call = ctx.calls[-1]
         self._running.set(call, RunningStep(run_id, row.id, actor))
         try:
-            await ctx.call(row.inverse_tool, given, as_=RUNS_AS, confined_to_=expected, force_=force)
+            with anyio.move_on_after(self._step_seconds):
+                await ctx.call(row.inverse_tool, given, as_=RUNS_AS, confined_to_=expected, force_=force)
+                return
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The inverse waited for something of its own that was cancelled; nobody cancelled this undo.
+            raise TakebackError(
+                "undo.step_cancelled", f"{row.inverse_tool} was cancelled from inside"
+            ) from None
         finally:
             self._running.clear(call)
+        raise TakebackError(
+            "undo.step_deadline",
+            f"{row.inverse_tool} did not end within {self._step_seconds:g} s and was cancelled",
+            "Other undos wait for it, so it can't go on for ever; [undo] step_seconds says how long it may.",
+            retryable=True,
+        )
 
-    async def _verify(self, ctx: Context, draft: Draft) -> None:
+    async def _verify(self, ctx: Context, run: Run, draft: Draft) -> None:
         """Compare the resources with what the plan promised, before anything is reported done."""
         faults.point("undo.verifying")
         promised = draft.predicted()
         now = await versions(ctx, promised)
         for name, version in promised.items():
             if now is not None and now.get(name, version) != version:
+                run.failing = next((step for step in run.ran if name in step.predicted), None)
                 raise ConflictError(
                     "undo.not_as_planned",
                     f"{name:.500} is not as the plan promised",
@@ -179,6 +205,9 @@ class Runner:
         try:
             await self.put_back(ctx, run.id, ctx.origin)
         except Exception as second:
+            if may_pass(second):
+                self.held.add(run.id)
+                return False
             stuck = second.code if isinstance(second, TakebackError) else type(second).__name__
         failing = run.failing.row if run.failing else (run.ran[-1].row if run.ran else None)
 
@@ -186,7 +215,10 @@ class Runner:
             stands = left | {row.subject for row in standing_counters(tx, run.id)}
             release(tx, run.id, run.record, failing, error, stands=stands, reason=stuck)
 
-        await self._store.transaction(let_go)
+        try:
+            await self._store.transaction(let_go)
+        except TakebackError:
+            self.held.add(run.id)  # the log can't be written now; the resources are as they should be
         faults.point("undo.gave_up")
         return stuck is None
 
@@ -203,6 +235,11 @@ class Runner:
             if now is not None and now != run.failing.expected:
                 left.add(run.failing.row.id)
         return left
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether an error is one of the kind that time mends: a full disk, a module that is off."""
+    return isinstance(error, TakebackError) and error.retryable and error.kind == "failed"
 
 
 async def _look(ctx: Context, names: Iterable[str]) -> dict[str, str] | None:

@@ -13,6 +13,8 @@ from takeback_core.undo.actors import limits, may_undo, unknown_act
 from takeback_core.undo.rows import Database, Row
 from takeback_core.undo.runs import RunRecord, RunSubject, run_record, standing_counters
 
+_ACTOR = "coalesce(a.agent, a.actor)"
+
 
 @dataclass(slots=True)
 class Subject:
@@ -118,9 +120,12 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
             conditions.append(f"a.{column} = ?")
             parameters.append(value)
     if args.turn is not None:
-        conditions.append(f"a.seq >= {_first(db, conditions, parameters, 'a.turn = ?', args.turn)}")
+        condition, more = _from_turn(db, conditions, parameters, args.turn)
+        conditions.append(condition)
+        parameters += more
     if args.since is not None:
-        conditions.append(f"a.seq >= {_first(db, conditions, parameters, 'a.at >= ?', moment(args.since))}")
+        conditions.append("a.at >= ?")
+        parameters.append(moment(args.since))
     # A child may stand although its parent does not: redone alone, or left by a call that failed.
     found = rows.many(db, " AND ".join(conditions), parameters)
     below = [child for row in found if row.has_children for child in _descendants(db, row)]
@@ -154,11 +159,18 @@ def moment(text: str) -> str:
         ) from None
 
 
-def _first(db: Database, conditions: list[str], parameters: list[object], extra: str, value: str) -> int:
-    where = " AND ".join([*conditions, extra])
-    sql = f"SELECT min(a.seq) FROM undo_acted a WHERE {where}"
-    found = db.execute(sql, [*parameters, value]).fetchone()[0]
-    return int(found) if found is not None else 1 << 62
+def _from_turn(
+    db: Database, conditions: list[str], parameters: list[object], turn: str
+) -> tuple[str, list[object]]:
+    """Everything from each actor's own first act of a turn on.
+
+    A session and a turn are the agent's own word: one that borrows another's moves nobody's turn but its own.
+    """
+    where = " AND ".join([*conditions, "a.turn = ?"])
+    sql = f"SELECT {_ACTOR}, min(a.seq) FROM undo_acted a WHERE {where} GROUP BY {_ACTOR}"
+    first = [tuple(found) for found in db.execute(sql, [*parameters, turn])]
+    each = " OR ".join([f"({_ACTOR} = ? AND a.seq >= ?)"] * len(first)) or "0"
+    return f"({each})", [value for pair in first for value in pair]
 
 
 def _acts(db: Database, found: Iterable[Row]) -> Chosen:

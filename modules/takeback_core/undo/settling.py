@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from takeback import faults
 from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
@@ -11,7 +13,7 @@ from takeback_core.undo.looking import verdict, versions
 from takeback_core.undo.models import ActState, State
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row
-from takeback_core.undo.runner import Runner
+from takeback_core.undo.runner import Runner, may_pass
 from takeback_core.undo.runs import RunRecord, finish, release, run_record, standing_counters
 
 
@@ -33,17 +35,35 @@ class Settler:
     async def settle(self, ctx: Context) -> None:
         """Settle every open row whose owner can be asked; the others wait until it runs."""
         for row in await self._open("act", "counter"):
-            await self._settle_act(ctx, row)
-        for row in await self._open("undo"):
+            await self._try_act(ctx, row)
+        for row in [*await self._open("undo"), *await self._held()]:
             try:
-                await self._settle_run(ctx, row)
+                settled = await self._settle_run(ctx, row)
             except TakebackError as error:
-                await self._give_up(row, error)
+                settled = not may_pass(error)
+                if settled:
+                    await self._give_up(row, error)
+            if settled:
+                self._runner.held.discard(row.id)
 
     async def _open(self, *roles: str) -> list[Row]:
         marks = ", ".join("?" * len(roles))
         where = f"a.state = 'pending' AND a.state <> 'done' AND a.seq <= ? AND a.role IN ({marks})"
         return await self._store.read(lambda db: rows.many(db, where, [self._newest, *roles]))
+
+    async def _held(self) -> list[Row]:
+        """Undos of this process that wait to be put back, their counters settled first."""
+        ids = sorted(self._runner.held)
+        return await self._store.read(
+            lambda db: [
+                row for one in ids if (row := rows.one(db, one)) is not None and row.seq > self._newest
+            ]
+        )
+
+    async def _try_act(self, ctx: Context, row: Row) -> None:
+        """One act whose owner can't tell yet must not keep the others waiting."""
+        with suppress(TakebackError):
+            await self._settle_act(ctx, row)
 
     async def _settle_act(self, ctx: Context, row: Row) -> None:
         now = await versions(ctx, [item.resource for item in row.touched])
@@ -53,29 +73,35 @@ class Settler:
         faults.point("undo.settling")
         await self._store.transaction(lambda tx: self._recorder.settle(tx, row, state))
 
-    async def _settle_run(self, ctx: Context, row: Row) -> None:
-        """Finish an undo of which every step has run, take any other back."""
+    async def _settle_run(self, ctx: Context, row: Row) -> bool:
+        """Finish an undo of which every step has run, take any other back; false while an owner is away."""
         record = run_record(row)
         counters = await self._store.read(lambda db: rows.children(db, row.id))
+        for counter in counters:
+            if counter.state == "pending" and row.id in self._runner.held:
+                await self._settle_act(ctx, counter)
+        counters = await self._store.read(lambda db: rows.children(db, row.id))
         if any(counter.state == "pending" for counter in counters):
-            return  # its owner is not running yet
+            return False
         if any(counter.state == "unknown" for counter in counters):
             await self._store.transaction(lambda tx: _hide(tx, row.id, record))
-            return
+            return True
         now = await versions(ctx, record.started | record.predicted)
         if now is None:
-            return
+            return False
+        when = "later" if row.id in self._runner.held else "after a restart"
         if await self._is_complete(record, counters, now):
-            by, why = row.actor, "finished after a restart"
+            by, why = row.actor, f"finished {when}"
             await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
-            return
+            return True
         stands = await self._without_counter(record, counters, now)
         within = ctx._replace(calls=(*ctx.calls, f"settle-{row.id}"))
         await self._runner.put_back(within, row.id, row.actor)
-        why = "an inverse that ran recorded no way back" if stands else "taken back after a restart"
+        why = "an inverse that ran recorded no way back" if stands else f"taken back {when}"
         await self._store.transaction(
             lambda tx: release(tx, row.id, record, None, None, stands=stands, reason=why)
         )
+        return True
 
     async def _is_complete(self, record: RunRecord, counters: list[Row], now: dict[str, str]) -> bool:
         inner = {counter.id for counter in counters}
@@ -106,7 +132,8 @@ class Settler:
                 through = number if row is not None and row.id in countered else through
             elif row.id in countered or _was_reversed(row, record.started, now):
                 through = number
-        return {row.id for row in steps[:through] if row is not None} - countered
+        ran: set[str | None] = {row.id for row in steps[:through] if row is not None}
+        return ran - countered
 
     async def _give_up(self, row: Row, error: TakebackError) -> None:
         record = run_record(row)
