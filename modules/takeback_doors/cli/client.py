@@ -41,6 +41,7 @@ class Connection:
         *,
         dry_run: bool = False,
         present: bool = False,
+        session: str | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
         """Call a tool as the person; returns its result, raises what the daemon answered as an error."""
@@ -49,6 +50,8 @@ class Connection:
             request["dry_run"] = True
         if present:
             request["present"] = True
+        if session is not None:
+            request["session"] = session
         self._link.settimeout(timeout)
         self._send(request)
         result: dict[str, Any] = self._answer()["result"]

@@ -33,6 +33,7 @@ _COMMANDS = {
     "reach": f"{_HERE}.reach",
     "redo": f"{_HERE}.redo",
     "rewind": f"{_HERE}.rewind",
+    "run": f"{_HERE}.run",
     "serve": f"{_HERE}.serve",
     "settle": f"{_HERE}.settle",
     "show": f"{_HERE}.show",

@@ -75,7 +75,7 @@ class Session:
 
     async def _run(self, request: dict[str, Any]) -> bytes:
         door = self._host.doorway()
-        ctx = door.person(present=request["present"], dry_run=request["dry_run"])
+        ctx = door.person(present=request["present"], dry_run=request["dry_run"], session=request["session"])
         try:
             self._keep_door(request)
             result: BaseModel = await door.call(ctx, request["tool"], request["args"])

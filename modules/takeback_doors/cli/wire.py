@@ -10,7 +10,8 @@ from takeback.errors import TakebackError, UsageError
 # A request holds what a person types or pipes in; a tool's answer may be larger and has no limit.
 REQUEST_LIMIT = 8 * 1024 * 1024
 
-_KEYS = {"tool", "args", "dry_run", "present", "follow"}
+_KEYS = {"tool", "args", "dry_run", "present", "session", "follow"}
+_LONGEST_SESSION = 200
 
 
 def encode(shape: dict[str, Any]) -> bytes:
@@ -67,6 +68,9 @@ def _check_call(request: dict[str, Any]) -> None:
     for flag in ("dry_run", "present"):
         if not isinstance(request.setdefault(flag, False), bool):
             _malformed(f"`{flag}` must be true or false")
+    session = request.setdefault("session", None)
+    if session is not None and not (isinstance(session, str) and 0 < len(session) <= _LONGEST_SESSION):
+        _malformed(f"`session` must be a text of at most {_LONGEST_SESSION} characters, or null")
 
 
 def _check_follow(request: dict[str, Any]) -> None:

@@ -1,0 +1,116 @@
+"""`takeback run`"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+import click
+
+from takeback.errors import NotFoundError, RefusedError, TakebackError
+from takeback_doors.cli.child import Child, exit_code_of
+from takeback_doors.cli.output import report, say
+from takeback_doors.cli.shell import Shell
+
+_LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@click.command(context_settings=_LINE)
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--root", "roots", metavar="DIR", multiple=True, help="A folder that it may change; repeat.")
+@click.option("--session", metavar="ID", help="The session that it belongs to in the log.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing at the end.")
+@click.option("--anyway", is_flag=True, help="Run it also when what it changes can't be captured.")
+@click.option("--no-start", is_flag=True, help="Fail when no daemon runs; start none.")
+def run(
+    command: tuple[str, ...],
+    roots: tuple[str, ...],
+    session: str | None,
+    quiet: bool,
+    anyway: bool,
+    no_start: bool,
+) -> int:
+    """Run a command, and keep what it takes to undo what it changed.
+
+    Terminal, input, output, signals and exit code are the command's own. What it changes in the git work tree
+    around the current folder, else in that folder, or in each --root, becomes one act.
+    """
+    with ExitStack() as stack:
+        shell = Shell(as_json=False, may_start=not no_start, stack=stack)
+        watched = _Watched(shell, session, quiet=quiet)
+        try:
+            watched.begin(command, roots)
+        except TakebackError as error:
+            if not anyway:
+                raise
+            say(f"takeback: not captured: {error.message}")
+        try:
+            code = Child().run(command)
+        except (NotFoundError, RefusedError) as error:
+            report(error, as_json=False)
+            code = exit_code_of(error)
+        watched.end(code)
+        return code
+
+
+class _Watched:
+    """The window around a command."""
+
+    def __init__(self, shell: Shell, session: str | None, *, quiet: bool) -> None:
+        self._shell = shell
+        self._session = session
+        self._quiet = quiet
+        self._window = ""
+
+    def begin(self, command: tuple[str, ...], roots: tuple[str, ...]) -> None:
+        asked = {
+            "cwd": _written(os.getcwd()),
+            "roots": [_written(os.path.realpath(root)) for root in roots],
+            "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
+            "process": os.getpid(),
+        }
+        self._window = self._shell.call("files.begin_command", asked, session=self._session)["window"]
+
+    def end(self, code: int) -> None:
+        """Says what it changed; the window outlives a daemon that was killed meanwhile."""
+        if not self._window:
+            return
+        asked = {"window": self._window, "exit_code": code}
+        try:
+            try:
+                ended = self._shell.call("files.end_command", asked, session=self._session)
+            except TakebackError as error:
+                if not error.code.startswith("daemon."):
+                    raise
+                with self._shell.another() as daemon:
+                    ended = daemon.call("files.end_command", asked, session=self._session)
+        except TakebackError as error:
+            say(f"takeback: what it changed is not in the log yet: {error.message}")
+        else:
+            if not self._quiet:
+                say(f"takeback: {_words(ended)}")
+
+
+def _words(ended: dict[str, Any]) -> str:
+    number, act = ended["changed"], ended["act"]
+    words = f"changed {number} path{'s' if number != 1 else ''}" if number else "nothing changed"
+    if act:
+        from takeback_doors.cli.ids import shortened
+
+        words += f"; take it back with `takeback undo {shortened([act])[act]}`"
+    lost = sum(note.startswith("not captured") for note in ended["notes"])
+    asides = [f"{lost} not captured"] if lost else []
+    if ended["coincident"]:
+        asides.append(f"{len(ended['coincident'])} may be somebody else's and stay")
+    return words + (f" ({', '.join(asides)})" if asides else "")
+
+
+def _written(path: str) -> str:
+    """A path as the daemon takes it: text, or its resource when it is none."""
+    raw = os.fsencode(path)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return f"files:{quote_from_bytes(raw, safe='/')}"
