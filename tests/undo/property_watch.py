@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,9 +45,9 @@ class Watch:
         self.acts: list[str] = []
         self.undos: list[str] = []
         self.actors: dict[str, str] = {}
-        self.wrote: dict[str, set[str]] = {}
-        self.ate: dict[str, set[str]] = {}
-        self.brought: dict[str, set[str]] = {}
+        self.wrote: dict[str, set[tuple[str, str]]] = {}
+        self.ate: dict[str, set[tuple[str, str]]] = {}
+        self.brought: dict[str, set[tuple[str, str]]] = {}
         self.quiet = True
         self.merged = False
         self._runner = asyncio.Runner()
@@ -89,8 +89,11 @@ class Watch:
         self.do(work)
         rows = self.do(self.house.rows("SELECT id, seq FROM undo_acted WHERE role = 'act' ORDER BY seq"))
         for row_id, seq in (row.values() for row in rows[len(self.acts) :]):
-            touched = self.do(self.house.rows(f"SELECT before, after FROM undo_touched WHERE act = {seq}"))
-            before, after = (_words(row[when] for row in touched) for when in ("before", "after"))
+            touched = self.do(self.house.rows(f"SELECT * FROM undo_touched WHERE act = {seq}"))
+            before, after = (
+                _words({row["resource"].removeprefix("notes:"): row[when] for row in touched})
+                for when in ("before", "after")
+            )
             self.acts.append(row_id)
             self.actors[row_id] = actor
             self.wrote[row_id], self.ate[row_id] = after - before, before - after
@@ -167,12 +170,12 @@ class Watch:
 
     def _require_kept(self, before: World, outcome: Any, *, force: bool) -> None:
         """Words may go that the act itself brought, or that its last undo or redo did; all others stay."""
-        had, now = _words(before.notes.values()), _words(self.notebook.values.values())
+        had, now = _words(before.notes), _words(self.notebook.values)
         changed = [result for result in outcome.results if not result.already]
         if force:
             self.quiet = self.quiet and not changed
         else:
-            mine: set[str] = set()
+            mine: set[tuple[str, str]] = set()
             for result in changed:
                 own = self.wrote if result.state == "undone" else self.ate
                 mine |= own[result.id] | self.brought.get(result.id, set())
@@ -208,9 +211,10 @@ class Watch:
             self.require_unchanged(before, self.acts)
 
 
-def _words(values: Iterable[str]) -> set[str]:
-    """The words that are written once, in values or in versions of values."""
-    return {word for value in values for word in value.removeprefix("v:").split(",")} - _NO_WORDS
+def _words(notes: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Which words that are written once stand in which note, from values or from versions of values."""
+    words = {(key, word) for key, value in notes.items() for word in value.removeprefix("v:").split(",")}
+    return {(key, word) for key, word in words if word not in _NO_WORDS}
 
 
 def _runs(step: Any) -> bool:
