@@ -7,13 +7,14 @@ import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from anyio import CancelScope, from_thread, to_thread
 
 from takeback import faults
 from takeback.context import Context
-from takeback.store import Store, Transaction
+from takeback.store import Job, Store, Transaction
 from takeback_acts.files import recovery, staging, trees
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake, insert
@@ -52,6 +53,7 @@ class Actor:
         self.home = home
         self._store = store
         self._windows = windows
+        self._ending: dict[str, Job[None]] = {}
 
     def intake(self) -> Intake:
         """A reader that keeps what it reads, for `carry_out`."""
@@ -83,18 +85,14 @@ class Actor:
         """
         script, key = Script(plan.items), staging.fresh()
         supply = self.supply({**intake.small, **plan.at_hand})
-        manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
-
-        def capture(tx: Transaction) -> None:
-            insert(tx, intake.small, manifests)
-            recovery.begin(tx, key, script)
-            self._windows.note(tx, key, plan.items)
-
+        self._end_again()
         try:
             # Queued before `undo.begin`, so that it is in the same commit.
-            self._store.submit(capture, ride=True)
+            kept = self._store.submit(self._capture(plan, intake, script, key), ride=True)
             async with _preparing(script, supply) as prepared, self._act(ctx, plan) as opened:
                 faults.point("files.begun")
+                # In the same commit, and yet it can have failed alone.
+                await kept.wait()
                 await prepared()
                 await to_thread.run_sync(script.run, supply, self.home)
                 self._end(script, key)
@@ -105,11 +103,30 @@ class Actor:
             self._store.submit(lambda tx: self._windows.unnote(tx, key), ride=True)
             raise
 
+    def _capture(self, plan: Plan, intake: Intake, script: Script, key: str) -> Callable[[Transaction], None]:
+        """The transaction that keeps what an act will destroy, and how to recover it."""
+        manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
+
+        def capture(tx: Transaction) -> None:
+            insert(tx, intake.small, manifests)
+            recovery.begin(tx, key, script)
+            self._windows.note(tx, key, plan.items)
+
+        return capture
+
     def _end(self, script: Script, key: str) -> None:
         """Forgets the script, unless something of it lies about that the next start must see to."""
         if not script.left():
             # What confirms or abandons the act follows at once.
-            self._store.submit(lambda tx: recovery.end(tx, key), ride=True)
+            self._ending[key] = self._store.submit(lambda tx: recovery.end(tx, key), ride=True)
+
+    def _end_again(self) -> None:
+        """Forgets what could not be forgotten, lest the next start takes the script for interrupted."""
+        settled = {key: job for key, job in self._ending.items() if job.settled}
+        for key, job in settled.items():
+            del self._ending[key]
+            if job.error is not None:
+                self._ending[key] = self._store.submit(partial(recovery.end, id=key), ride=True)
 
     def _act(self, ctx: Context, plan: Plan) -> AbstractAsyncContextManager[BegunAct]:
         return act(

@@ -126,8 +126,8 @@ class Ledger:
             names = manifests
         row["blobs"] = sorted(names) if "inverse_tool" in row else []
         small = intake.small
-        # Queued before `undo.record`, so that they are in the same commit.
-        self._store.submit(lambda tx: insert(tx, small, manifests), ride=True)
+        # Not left to `undo.record`'s commit: a row would stand for bytes that could not be kept.
+        await self._store.transaction(lambda tx: insert(tx, small, manifests))
         self._windows.ending(window)
         try:
             recorded = await ctx.call("undo.record", row)
