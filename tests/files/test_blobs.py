@@ -186,3 +186,33 @@ def test_writers_of_the_same_bytes_at_once_all_find_them_whole(large, opened):
     assert not failures
     assert large.read(_digest(data)) == data
     assert large.total() == (1, 300_000)
+
+
+@pytest.mark.parametrize("damage", [b"", b"y" * 999, b"x" + b"y" * 999, b"y" * 1001])
+def test_a_damaged_file_gives_way_when_its_bytes_are_kept_again(large, opened, tmp_path, damage):
+    data = b"y" * 1000
+    sha256 = large.add_data(data)
+    path = tmp_path / "blobs" / sha256[:2] / sha256
+    for keep in (lambda: large.add_data(data), lambda: large.add(opened(data, os.urandom(4).hex()))):
+        path.write_bytes(damage)
+        keep()
+        assert large.read(sha256) == data
+    assert large.total() == (1, 1000)
+
+
+def test_a_file_that_the_disk_no_longer_gives_back_is_replaced(large, tmp_path):
+    sha256 = large.add_data(b"y" * 1000)
+    path = tmp_path / "blobs" / sha256[:2] / sha256
+    path.unlink()
+    path.symlink_to(tmp_path)
+    large.add_data(b"y" * 1000)
+    assert large.read(sha256) == b"y" * 1000
+
+
+async def test_a_damaged_row_gives_way_when_its_bytes_are_kept_again(blobs):
+    await blobs.keep({_digest(b"x"): b"x"})
+    await blobs._store.transaction(lambda tx: tx.execute("UPDATE files_blob SET bytes = x'00'"))
+    with pytest.raises(TakebackError):
+        await blobs.fetch([_digest(b"x")])
+    await blobs.keep({_digest(b"x"): b"x"})
+    assert await blobs.fetch([_digest(b"x")]) == {_digest(b"x"): b"x"}

@@ -31,10 +31,11 @@ CREATE TABLE files_manifest (
 _NOTE = "INSERT OR IGNORE INTO files_manifest VALUES (?)"
 _FLUSH = 4 << 20
 _IN_ONE_QUERY = 500
-# A blob that is kept again counts as new, but is not rewritten each time.
+# A blob that is kept again counts as new, but is not rewritten each time, unless what is there is damaged.
 _KEEP = """
 INSERT INTO files_blob (digest, at, bytes) VALUES (?, ?, ?)
-ON CONFLICT (digest) DO UPDATE SET at = excluded.at WHERE at < excluded.at - 900
+ON CONFLICT (digest) DO UPDATE SET at = excluded.at, bytes = excluded.bytes
+WHERE at < excluded.at - 900 OR bytes IS NOT excluded.bytes
 """
 
 

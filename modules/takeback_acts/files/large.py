@@ -42,7 +42,7 @@ class LargeBlobs:
     def add_data(self, data: bytes) -> str:
         """Keeps bytes; answers their digest."""
         sha256 = digest(data)
-        if not self._touch(sha256):
+        if not self._is_kept(sha256):
             self._added(lambda target: _filled(target, data, sha256))
         return sha256
 
@@ -106,7 +106,7 @@ class LargeBlobs:
                 handle = os.open(temp, _CREATE, 0o600)
                 try:
                     sha256, size = fill(handle)
-                    if not self._touch(sha256):
+                    if not self._is_kept(sha256):
                         sync(handle)
                         self._settle(temp, sha256)
                 finally:
@@ -123,6 +123,18 @@ class LargeBlobs:
             sync_folder(self._folder)
         os.replace(temp, path)
         sync_folder(path.parent)
+
+    def _is_kept(self, sha256: str) -> bool:
+        """Whether a whole copy is there, which counts as new from now on; a damaged one must give way."""
+        if not self._touch(sha256):
+            return False
+        with contextlib.suppress(OSError, NotFoundError):
+            handle = self.open(sha256)
+            try:
+                return stream(handle, None)[0] == sha256
+            finally:
+                os.close(handle)
+        return False
 
     def _touch(self, sha256: str) -> bool:
         with self._touching, contextlib.suppress(FileNotFoundError):
