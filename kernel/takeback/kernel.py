@@ -74,6 +74,8 @@ class Kernel:
             own = section(self._settings, _CONSOLE, KernelSettings)
             lock = HomeLock.acquire(self.home)
             stack.callback(lock.release)
+            made = self.home.state / "database.made"
+            _require_database(self.home, made)
             self.store = await Store.open(self.home.database)
             stack.push_async_callback(self.store.close)
             await self.store.migrate(_CONSOLE + ".modules", trust.MIGRATIONS)
@@ -82,6 +84,7 @@ class Kernel:
             self.trust = trust.Trust(self.store)
             await self.trust.load()
             await self._start(stack, own)
+            made.touch(mode=0o600)
             self._stack = stack.pop_all()
         return self
 
@@ -250,6 +253,20 @@ class Kernel:
                 calls=tuple((s.name, s.manifest.calls) for s in sources if s.manifest is not None),
                 rules=tuple(Rule(r.effect, r.caller, r.tool, r.reason) for r in self.own.rules),
             )
+        )
+
+
+def _require_database(home: Home, made: Path) -> None:
+    """An empty log is not what somebody gets whose database was lost."""
+    try:
+        gone = made.exists() and (not home.database.exists() or not home.database.stat().st_size)
+    except OSError:
+        return  # opening it says what is wrong
+    if gone:
+        raise TakebackError(
+            "store.gone",
+            f"takeback's database {home.database} is gone or empty, though there was one",
+            f"Put a backup in its place. To begin with an empty log, delete {made}.",
         )
 
 

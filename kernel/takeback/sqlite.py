@@ -47,7 +47,7 @@ def inspect(path: Path) -> None:
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise typed(error) from error
     finally:
         connection.close()
@@ -69,7 +69,7 @@ async def _connect(address: str, pragmas: tuple[str, ...], busy_seconds: float) 
     )
     try:
         connection = await connecting
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise typed(error) from error
     try:
         await run(connection, lambda raw: _set_up(raw, pragmas))
@@ -98,7 +98,7 @@ async def run(connection: aiosqlite.Connection, fn: Callable[[sqlite3.Connection
     """Runs `fn` on the connection's thread, by the private call under all of aiosqlite's public ones."""
     try:
         result: T = await connection._execute(fn, connection._conn)  # type: ignore[no-untyped-call]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise typed(error) from error
     return result
 
@@ -131,6 +131,8 @@ def typed(error: BaseException) -> BaseException:
     """A failure of disk or file as a typed error with the original as its cause; anything else as it is."""
     code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
     made = _TYPED.get(code & 0xFF) if isinstance(code, int) else None
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_DAMAGED):
+        made = _corrupt  # sqlite3 can't even read out SQLite's words about a damaged schema
     if made is None:
         return error
     better = made()
@@ -190,6 +192,8 @@ def _io() -> TakebackError:
     )
 
 
+# What SQLite says of a damaged file under its code for errors in general.
+_DAMAGED = ("malformed database schema", "unsupported file format")
 _TYPED: dict[int, Callable[[], TakebackError]] = {
     sqlite3.SQLITE_FULL: _full,
     sqlite3.SQLITE_READONLY: _readonly,

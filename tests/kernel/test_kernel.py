@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from takeback import Check, Context, Event, Host, Kernel, Manifest, Module, TakebackError, faults, tool
+from takeback import Check, Context, Event, Home, Host, Kernel, Manifest, Module, TakebackError, faults, tool
 from takeback.module import call_within
 from takeback.patience import Patience
 from takeback.sources import Source
@@ -324,6 +324,37 @@ async def test_a_second_owner_is_refused_and_a_killed_ones_home_is_taken_over(tm
             async with Kernel(home, settings={}, modules=[]):
                 pass
         assert (await first.enter(PERSON).echo.all()).caller == PERSON
+
+
+@pytest.mark.parametrize("loss", ["gone", "empty"])
+async def test_a_lost_database_is_no_empty_log(tmp_path: Path, loss: str) -> None:
+    home = Home.at(tmp_path / "home")
+    async with Kernel(home, settings={}, modules=[EchoModule]):
+        pass
+    home.database.unlink()
+    if loss == "empty":
+        home.database.touch()
+    with pytest.raises(TakebackError) as lost:
+        async with Kernel(home, settings={}, modules=[]):
+            pass
+    assert lost.value.code == "store.gone"
+    (home.state / "database.made").unlink()
+    async with Kernel(home, settings={}, modules=[EchoModule]) as kernel:
+        assert (await kernel.enter(PERSON).echo.all()).caller == PERSON
+
+
+@pytest.mark.parametrize("schema", [b"R\xf6WID", b"nonsense"])
+async def test_a_damaged_schema_is_said(tmp_path: Path, schema: bytes) -> None:
+    home = Home.at(tmp_path / "home")
+    async with Kernel(home, settings={}, modules=[EchoModule]):
+        pass
+    data = home.database.read_bytes()
+    assert b"WITHOUT ROWID" in data
+    home.database.write_bytes(data.replace(b"WITHOUT ROWID", b"WITHOUT " + schema.ljust(5)[:5]))
+    with pytest.raises(TakebackError) as damaged:
+        async with Kernel(home, settings={}, modules=[]):
+            pass
+    assert damaged.value.code == "store.corrupt"
 
 
 async def test_the_persons_rules_come_from_the_settings(tmp_path: Path) -> None:
