@@ -11,7 +11,7 @@ import pytest
 
 from takeback import RefusedError, TakebackError, UsageError
 from takeback.home import Home
-from takeback_doors.cli import place
+from takeback_doors.cli import client, place
 from takeback_doors.cli.client import Connection, try_connect
 from takeback_doors.cli.wire import REQUEST_LIMIT
 from tests.cli.running import Cli
@@ -65,7 +65,9 @@ def test_a_daemon_that_ends_before_its_answer_is_told(path: Path, said: bytes):
     assert caught.value.code == "daemon.gone"
 
 
-def test_a_daemon_that_hangs_is_told_when_time_is_over(path: Path):
+@pytest.mark.parametrize("given", [{"timeout": 0.05}, {}])
+def test_a_daemon_that_hangs_is_told_when_time_is_over(path: Path, monkeypatch, given):
+    monkeypatch.setattr(client, "_LISTING_SECONDS", 0.05)
     over = threading.Event()
 
     def hang(link: socket.socket) -> None:
@@ -73,7 +75,7 @@ def test_a_daemon_that_hangs_is_told_when_time_is_over(path: Path):
 
     with listening(path, hang) as connection:
         with pytest.raises(TakebackError) as caught:
-            connection.call("kernel.status", timeout=0.05)
+            connection.call("undo.list", **given)
         over.set()
     assert (caught.value.code, caught.value.retryable) == ("daemon.silent", True)
 

@@ -13,6 +13,10 @@ from takeback.errors import RefusedError, TakebackError
 from takeback.peer import peer_pid, peer_uid
 from takeback_doors.cli.wire import REQUEST_LIMIT, decode_answer, encode, too_large
 
+# A list takes milliseconds, so a daemon that is stopped or hangs must not hang its asker for ever.
+_LISTING_SECONDS = 30.0
+_QUICK = frozenset({"kernel.modules", "kernel.reach", "kernel.status", "kernel.tools"})
+
 
 class Connection:
     """One connection to the daemon; requests are answered in order, one at a time."""
@@ -52,7 +56,8 @@ class Connection:
             request["present"] = True
         if session is not None:
             request["session"] = session
-        self._link.settimeout(timeout)
+        quick = tool.endswith(".list") or tool in _QUICK
+        self._link.settimeout(timeout or (_LISTING_SECONDS if quick else None))
         self._send(request)
         result: dict[str, Any] = self._answer()["result"]
         return result
