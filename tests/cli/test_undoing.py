@@ -225,7 +225,7 @@ def test_pin_and_gc(served: Cli, folder: Path):
     assert served.json("show", act)["act"]["pinned"] is True
     served.json("pin", act, "--remove")
     assert served.json("show", act)["act"]["pinned"] is False
-    assert set(served.json("gc")) == {"ok", "undo", "files"}
+    assert set(served.json("gc")) == {"ok", "undo", "files", "undoLive", "undoPruned"}
 
 
 def test_settle_asks_for_a_word_and_an_unknown_act(served: Cli, folder: Path):

@@ -378,3 +378,17 @@ async def test_what_a_baseline_or_an_open_window_counts_on_is_not_swept_away(ben
     await bench.undo(running.ended.act)
     assert (root / "small").read_text() == "small"
     assert (root / "large").stat().st_size == 100_000
+
+
+async def test_a_rewind_of_a_path_takes_back_what_touched_it_newest_first(bench, root):
+    agent = bench.agent()
+    (root / "d").mkdir()
+    (root / "d" / "a").write_text("1")
+    await agent.call("files.write", path="d/a", content="2")
+    await agent.call("files.write", path="other", content="stays")
+    async with Running(agent, root):
+        sh(root, "rm -r d")
+    outcome = await bench.person().call("undo.rewind", resource=bench.uri("d/a"))
+    assert len(outcome.results) == 2
+    assert (root / "d" / "a").read_text() == "1"
+    assert (root / "other").exists()

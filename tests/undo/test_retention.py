@@ -220,3 +220,13 @@ async def test_a_partial_redo_survives_the_undo_it_came_from(at):
     assert at.values == {}
     await at.person().undo.redo(id=acts[0])
     assert at.values == {"a": "1"}
+
+
+async def test_a_time_of_ones_own_and_a_dry_run_that_only_counts(at):
+    old, young = await put(at, "a"), await put(at, "b")
+    await age(at, 8, old)
+    told = await at.person().call("undo.gc", {"days": 7}, rehearsal_={})
+    assert (told.removed, await ids(at)) == (1, {old, young})
+    assert (await at.person().call("undo.gc", {"days": 9})).removed == 0
+    assert (await at.person().call("undo.gc", {"days": 7})).removed == 1
+    assert await ids(at) == {young}

@@ -19,7 +19,7 @@ from takeback_acts.files import grounds
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.models import BeginCommand, Begun, EndCommand, Ended
-from takeback_acts.files.paths import shown
+from takeback_acts.files.paths import encode, shown
 from takeback_acts.files.rooted import Rooted
 from takeback_acts.files.shelves import Shelves
 from takeback_acts.files.windows import Window, Windows, born
@@ -66,7 +66,7 @@ class Commands:
             session=ctx.session,
             turn=ctx.turn,
             roots=chosen,
-            cwd=args.cwd,
+            cwd=shown(encode(args.cwd)),
             command=tuple(args.command),
             process=args.process or 0,
             born=born(args.process) if args.process else "",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from takeback.context import Context
 from takeback.errors import UsageError
-from takeback_core.undo import resources, rows
+from takeback_core.undo import rows
 from takeback_core.undo.actors import limits
 from takeback_core.undo.models import Acts, ListActs
-from takeback_core.undo.selection import moment
+from takeback_core.undo.selection import moment, touching
 
 
 def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
@@ -29,12 +29,9 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
         conditions.append("a.seq < ?")
         parameters.append(_seq(args.cursor))
     if args.resource is not None:
-        low, high = resources.beneath(args.resource)
-        conditions.append(
-            "a.seq IN (SELECT act FROM undo_touched WHERE resource = ? UNION"
-            " SELECT act FROM undo_touched WHERE resource >= ? AND resource < ?)"
-        )
-        parameters += [args.resource, low, high]
+        touches, names = touching(args.resource)
+        conditions.append(touches)
+        parameters += names
     if args.id_prefix is not None:
         # An id is hexadecimal, so that all that begin alike lie below the next letter.
         conditions.append("a.id >= ? AND a.id < ?")

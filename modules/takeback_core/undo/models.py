@@ -179,13 +179,17 @@ class Plan(BaseModel):
 
 
 class Selection(_In):
-    """Which acts: one by `id`, or those of a session, a turn and all after it, an agent, since a time."""
+    """Which acts: one by `id`, or those of a session, a turn and all after it, an agent, since a time.
+
+    `resource` means those that touched it, what lies in it, or all of a folder around it.
+    """
 
     id: Id | None = None
     session: str | None = None
     turn: str | None = None
     agent: str | None = None
     since: str | None = None
+    resource: Resource | None = None
 
 
 class Preview(Selection):
@@ -272,10 +276,17 @@ class Nothing(_In):
     """No arguments."""
 
 
+class Collect(_In):
+    """What goes: rows older than so many days, by the setting when none are given; pins stay."""
+
+    days: float | None = Field(default=None, gt=0, le=36_500)
+
+
 class Collected(BaseModel):
-    """How many rows retention removed."""
+    """How many rows retention removed, and how many blobs the rows that are left name."""
 
     removed: int
+    live: int
 
 
 class Named(BaseModel):

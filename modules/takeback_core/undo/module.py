@@ -204,12 +204,12 @@ class UndoModule(Module):
             lambda tx: settle_by_word(tx, selection.own(tx, ctx, args.id), args.happened)
         )
 
-    @tool(effect="write", reach=("person",), idempotent=True)
-    async def gc(self, ctx: Context, args: models.Nothing) -> models.Collected:
-        """Remove rows that are older than the retention, now."""
-        return models.Collected(
-            removed=await retention.expire(self._store, self.host.settings.retention_days)
-        )
+    @tool(effect="write", reach=("person",), previews=True, idempotent=True)
+    async def gc(self, ctx: Context, args: models.Collect) -> models.Collected:
+        """Remove rows that are older than the retention, now; a dry run only counts them."""
+        days = self.host.settings.retention_days if args.days is None else args.days
+        expiry = await retention.expire(self._store, days, dry_run=ctx.dry_run)
+        return models.Collected(removed=expiry.removed, live=expiry.live)
 
     async def checks(self) -> list[Check]:
         """Acts whose outcome nobody knows."""

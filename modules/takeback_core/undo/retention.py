@@ -27,34 +27,50 @@ class _Member(NamedTuple):
     redone_in: str | None
 
 
-async def expire(store: Store, days: float) -> int:
-    """Remove rows older than so many days, some at a time so that others may write; answers how many.
+class Expiry(NamedTuple):
+    """How many rows went, and how many blobs those that are left name."""
+
+    removed: int
+    live: int
+
+
+async def expire(store: Store, days: float, *, dry_run: bool = False) -> Expiry:
+    """Remove rows older than so many days, some at a time so that others may write; a dry run only counts.
 
     An act, those recorded inside it, the undos and redos that gave it its state and what these recorded
     stay as long as one of them is younger, pinned or still going on.
     """
     before = rows.iso(datetime.now(UTC) - timedelta(days=days))
-    removed, reached = 0, ("", 0)
+    doomed: set[int] = set()
+    reached = ("", 0)
     while True:
-        old, gone = await store.transaction(lambda tx, reached=reached: _sweep(tx, before, reached))  # type: ignore[misc]
-        removed += gone
+        old = await store.transaction(lambda tx, at=reached: _sweep(tx, before, at, doomed, dry_run))  # type: ignore[misc]
         if not old:
             break
         reached = old[-1]
-    if removed:
-        await store.transaction(lambda tx: tx.emit(UndoExpired(removed=removed)))
-    return removed
+    if doomed and not dry_run:
+        await store.transaction(lambda tx: tx.emit(UndoExpired(removed=len(doomed))))
+    return Expiry(len(doomed), await store.read(lambda db: _live(db, doomed)))
 
 
-def _sweep(tx: Transaction, before: str, reached: tuple[str, int]) -> tuple[list[tuple[str, int]], int]:
-    """Remove what goes of the oldest rows after a place; answers the rows looked at, and how many went."""
+def _live(db: rows.Database, doomed: set[int]) -> int:
+    named = db.execute("SELECT act, digest FROM undo_blob")
+    return len({digest for act, digest in map(tuple, named) if act not in doomed})
+
+
+def _sweep(
+    tx: Transaction, before: str, reached: tuple[str, int], doomed: set[int], dry_run: bool
+) -> list[tuple[str, int]]:
+    """Remove what goes of the oldest rows after a place, and note it in `doomed`; answers those rows."""
     old = [(at, seq) for at, seq in map(tuple, tx.execute(_OLD, (before, *reached, _AT_ONCE)))]
-    doomed: set[int] = set()
+    found: set[int] = set()
     for _, seq in old:
-        if seq not in doomed:
-            doomed |= _family(tx, seq, before)
-    tx.executemany("DELETE FROM undo_acted WHERE seq = ?", [(seq,) for seq in doomed])
-    return old, len(doomed)
+        if seq not in found and seq not in doomed:
+            found |= _family(tx, seq, before)
+    if not dry_run:
+        tx.executemany("DELETE FROM undo_acted WHERE seq = ?", [(seq,) for seq in found])
+    doomed |= found
+    return old
 
 
 def _family(tx: Transaction, seq: int, before: str) -> set[int]:

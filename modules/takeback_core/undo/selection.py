@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from takeback.context import Context
 from takeback.errors import UsageError
-from takeback_core.undo import models, rows
+from takeback_core.undo import models, resources, rows
 from takeback_core.undo.actors import limits, may_undo, unknown_act
 from takeback_core.undo.rows import Database, Row
 from takeback_core.undo.runs import RunRecord, RunSubject, run_record, standing_counters
@@ -66,11 +66,11 @@ def own(db: Database, ctx: Context, row_id: str) -> Row:
 
 def choose(db: Database, ctx: Context, args: models.Selection) -> Chosen:
     """What a preview or a rewind names; raises `undo.selection`, `undo.time` and `undo.unknown_act`."""
-    filters = {args.session, args.turn, args.agent, args.since} - {None}
+    filters = {args.session, args.turn, args.agent, args.since, args.resource} - {None}
     if (args.id is None) == (not filters):
         raise UsageError(
             "undo.selection",
-            "Name either one act by id, or a session, turn, agent or time",
+            "Name either one act by id, or a session, turn, agent, time or resource",
             "See `takeback rewind --help`.",
         )
     if args.turn is not None and args.session is None:
@@ -112,7 +112,7 @@ def to_redo(db: Database, row: Row) -> Chosen:
 
 
 def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
-    """The live acts of a session, a turn and all after it, an agent, or since a time, newest first."""
+    """The live acts of a session, a turn and all after it, an agent, on a resource, since a time."""
     where, values = limits(ctx)
     conditions, parameters = [where, "a.role = 'act'"], list[object](values)
     for column, value in (("session", args.session), ("agent", args.agent)):
@@ -123,6 +123,10 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
         condition, more = _from_turn(db, conditions, parameters, args.turn)
         conditions.append(condition)
         parameters += more
+    if args.resource is not None:
+        touches, names = touching(args.resource, around=True)
+        conditions.append(touches)
+        parameters += names
     if args.since is not None:
         conditions.append("a.at >= ?")
         parameters.append(moment(args.since))
@@ -146,6 +150,18 @@ def with_dependents(db: Database, ctx: Context, chosen: Chosen) -> Chosen:
                 seen |= more.seen | {one.seq for one in found}
                 chosen.add([more])
     return chosen
+
+
+def touching(resource: str, *, around: bool = False) -> tuple[str, list[object]]:
+    """The SQL for acts that touched a resource, what lies in it or, `around`, all of a folder around it."""
+    low, high = resources.beneath(resource)
+    names = [resource, *(resources.trees_around(resource) if around else ())]
+    marks = ", ".join("?" * len(names))
+    sql = (
+        f"a.seq IN (SELECT act FROM undo_touched WHERE resource IN ({marks}) UNION"
+        " SELECT act FROM undo_touched WHERE resource >= ? AND resource < ?)"
+    )
+    return sql, [*names, low, high]
 
 
 def moment(text: str) -> str:

@@ -16,6 +16,14 @@ def of_resource(uri: str) -> str | None:
     return unquote(uri.removeprefix("files:"), errors="surrogateescape")
 
 
+def to_resource(path: str) -> str:
+    """The resource of what lies at a path, by its real folder; the last part may be a link itself."""
+    from urllib.parse import quote_from_bytes
+
+    folder, name = os.path.split(os.path.abspath(path))
+    return "files:" + quote_from_bytes(os.fsencode(os.path.join(os.path.realpath(folder), name)), safe="/")
+
+
 def near(path: str) -> str:
     """A path relative to the current folder or, from there on, to `~`, where it lies beneath one."""
     here, home = _here(), _home()

@@ -47,10 +47,12 @@ class Shell:
         given = {key: value for key, value in (args or {}).items() if value not in (None, (), [], "")}
         return self.daemon().call(tool, given, **how)
 
-    def call_or_why(self, tool: str) -> tuple[dict[str, Any] | None, str]:
-        """What a tool without arguments answers, or None and the reason why its module does not run."""
+    def call_or_why(
+        self, tool: str, args: dict[str, Any] | None = None, **how: Any
+    ) -> tuple[dict[str, Any] | None, str]:
+        """What a tool answers, or None and the reason why its module does not run."""
         try:
-            return self.call(tool), ""
+            return self.call(tool, args, **how), ""
         except TakebackError as error:
             if error.code not in ("tool.unknown", "module.off"):
                 raise

@@ -26,6 +26,13 @@ def parse_since(text: str) -> str:
         ) from None
 
 
+def parse_days(text: str) -> float:
+    """Days, from `12h`, `7d`, `2w`; raises UsageError `usage.time`."""
+    if (span := _AGO.fullmatch(text.strip())) and int(span[1]):
+        return timedelta(**{_UNITS[span[2]]: int(span[1])}) / timedelta(days=1)
+    raise UsageError("usage.time", f"{text!r:.60} is no length of time", "Write for example 12h, 7d or 2w.")
+
+
 def _meant(text: str) -> datetime:
     if ago := _AGO.fullmatch(text.removesuffix("ago").strip()):
         return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 import click
 
 from takeback.errors import NotFoundError, RefusedError, TakebackError
 from takeback_doors.cli.child import Child, exit_code_of
 from takeback_doors.cli.output import report, say
+from takeback_doors.cli.paths import to_resource
 from takeback_doors.cli.shell import Shell
 
 _LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -66,8 +66,8 @@ class _Watched:
 
     def begin(self, command: tuple[str, ...], roots: tuple[str, ...]) -> None:
         asked = {
-            "cwd": _written(os.getcwd()),
-            "roots": [_written(os.path.realpath(root)) for root in roots],
+            "cwd": to_resource(os.getcwd()),
+            "roots": [to_resource(os.path.realpath(root)) for root in roots],
             "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
             "process": os.getpid(),
         }
@@ -105,12 +105,3 @@ def _words(ended: dict[str, Any]) -> str:
     if ended["coincident"]:
         asides.append(f"{len(ended['coincident'])} may be somebody else's and stay")
     return words + (f" ({', '.join(asides)})" if asides else "")
-
-
-def _written(path: str) -> str:
-    """A path as the daemon takes it: text, or its resource when it is none."""
-    raw = os.fsencode(path)
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return f"files:{quote_from_bytes(raw, safe='/')}"
