@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import CancelScope, from_thread, to_thread
 
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Job, Store, Transaction
-from takeback_acts.files import recovery, staging, trees
+from takeback_acts.files import failures, recovery, staging, trees
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.models import Effect
@@ -43,6 +43,13 @@ class Plan:
     items: Sequence[Item]
     root: bytes
     at_hand: dict[str, bytes] = field(default_factory=dict)
+
+
+class Carried(NamedTuple):
+    """What became of a plan: the act's id in the log, and what else there is to say."""
+
+    act: str
+    notes: list[str]
 
 
 class Actor:
@@ -78,8 +85,8 @@ class Actor:
             lambda digests: from_thread.run(blobs.has, digests),
         )
 
-    async def carry_out(self, ctx: Context, plan: Plan, intake: Intake) -> str:
-        """Does it: what was captured and the intent are durable before the effect. Answers the act's id.
+    async def carry_out(self, ctx: Context, plan: Plan, intake: Intake) -> Carried:
+        """Does it: what was captured and the intent are durable before the effect.
 
         Raises what `undo.begin` and `Script.run` raise; everything is then as it was.
         """
@@ -91,13 +98,18 @@ class Actor:
             kept = self._store.submit(self._capture(plan, intake, script, key), ride=True)
             async with _preparing(script, supply) as prepared, self._act(ctx, plan) as opened:
                 faults.point("files.begun")
-                # In the same commit, and yet it can have failed alone.
-                await kept.wait()
-                await prepared()
-                await to_thread.run_sync(script.run, supply, self.home)
+                try:
+                    # In the same commit, and yet it can have failed alone.
+                    await kept.wait()
+                    await prepared()
+                    await to_thread.run_sync(script.run, supply, self.home)
+                except BaseException:
+                    if script.undone:
+                        opened.nothing_is_left()
+                    raise
                 self._end(script, key)
                 faults.point("files.done")
-                return opened.id
+                return _carried(opened, plan, script)
         except BaseException:
             self._end(script, key)
             self._store.submit(lambda tx: self._windows.unnote(tx, key), ride=True)
@@ -158,6 +170,16 @@ async def _preparing(script: Script, supply: Supply) -> AsyncIterator[Callable[[
             await asyncio.wait([task])
         script.close()
         task.exception()  # whoever waited has heard of it; where the intent was refused nobody needs to
+
+
+def _carried(opened: BegunAct, plan: Plan, script: Script) -> Carried:
+    """What was done; the log tells as well where something was kept that is not takeback's to remove."""
+    if not script.kept:
+        return Carried(opened.id, [])
+    where = failures.names([spot.path for spot in script.kept])
+    note = f"what was saved there meanwhile, or could not be removed, is kept as {where}"
+    opened.confirm_with(summary=f"{plan.summary:.250}; {note}")
+    return Carried(opened.id, [note])
 
 
 def touched(items: Sequence[Item]) -> list[tuple[str, str, str]]:

@@ -170,7 +170,7 @@ class Changer:
                     effects=foreseen(plan.items, action),
                 )
                 if not ctx.dry_run and not all(item.now.state.same(item.want.state) for item in plan.items):
-                    done.act = await self._actor.carry_out(ctx, plan, intake)
+                    done.act, done.notes = await self._actor.carry_out(ctx, plan, intake)
                 return done
 
     def _enter(self, stack: ExitStack, path: bytes) -> Spot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError, UsageError
@@ -11,6 +11,8 @@ from takeback_acts.files.paths import shown
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM}
+_LEFT = "; it was left as they made it"
+_TOLD = 2
 
 
 @contextmanager
@@ -68,10 +70,26 @@ def changed(path: bytes) -> ConflictError:
     """Somebody else wrote between the look and the act."""
     return ConflictError(
         "files.changed",
-        f"{shown(path)} was changed by somebody else at this very moment; it was left as they made it",
+        f"{shown(path)} was changed by somebody else at this very moment{_LEFT}",
         "Read it again and repeat the act.",
         retryable=True,
     )
+
+
+def not_as_it_was(error: TakebackError, kept: Sequence[bytes], *, whole: bool) -> TakebackError:
+    """The same failure, when not everything lies where it lay before; `kept` is where it lies instead."""
+    message = error.message.removesuffix(_LEFT)
+    if kept:
+        message += f"; what somebody had saved there just before is kept as {names(kept)}"
+    if not whole:
+        message += "; not everything could be put back yet, so look at the log and at `takeback doctor`"
+    return type(error)(error.code, message, error.hint, retryable=error.retryable, data=error.data)
+
+
+def names(kept: Sequence[bytes]) -> str:
+    """Some of these paths, for people; of a long one the end, which tells it from others."""
+    more = f" and {len(kept) - _TOLD} more" if len(kept) > _TOLD else ""
+    return ", ".join(shown(path)[-300:] for path in kept[:_TOLD]) + more
 
 
 def _resources(name: str, error: OSError) -> TakebackError | None:

@@ -150,20 +150,25 @@ class Effect(BaseModel):
 
 
 class Done(BaseModel):
-    """What became of a path. `act` is the log's id, null when nothing was changed."""
+    """What became of a path. `act` is the log's id, null when nothing was changed.
+
+    `notes` say where something is kept that somebody saved at the same moment.
+    """
 
     path: str
     resource: str
     version: str
     act: str | None = None
     effects: list[Effect] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
 
 
 class Restored(BaseModel):
-    """What was put back, or would be."""
+    """What was put back, or would be; `notes` as in Done."""
 
     effects: list[Effect]
     act: str | None = None
+    notes: list[str] = Field(default_factory=list)
 
 
 class Content(BaseModel):

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import TakebackError
-from takeback_acts.files import paths, renames, script, staging, trees
+from takeback_acts.files import leavings, paths, renames, script, staging, trees
 from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
@@ -75,7 +75,7 @@ class _Recovery:
                 if source is not None and target is not None:
                     self._reverse(source, target, swap=swap)
         for temp in self._temps.values():
-            script.discard(temp.spot, temp.known, temp.owner, self._home)
+            leavings.discard(temp.spot, temp.known, temp.owner, self._home)
         return True
 
     def _spot(self, uri: str) -> Spot | None:
@@ -104,7 +104,7 @@ class _Recovery:
 
     def _is_known(self, temp: _Temp) -> bool:
         found = self._look(temp.spot)
-        return found.state.kind == "absent" or any(script.within(found, known) for known in temp.known)
+        return found.state.kind == "absent" or any(leavings.within(found, known) for known in temp.known)
 
     def _reverse(self, source: Spot, target: Spot, *, swap: bool) -> None:
         if swap:
@@ -128,7 +128,7 @@ class _Recovery:
                 renames.take_free(aside, target)
                 return
         if aside.look() is not None:
-            script.keep(aside, target)
+            leavings.keep(aside, target)
         in_temp = self._look(temp).state
         if in_temp.kind != "absent" and not in_temp.same(staged) and self._look(target).state.same(staged):
             renames.exchange(temp, target)

@@ -10,7 +10,7 @@ from anyio import to_thread
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
 from takeback_acts.files import beneath, failures, paths, roots
-from takeback_acts.files.acting import Actor, Plan
+from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
 from takeback_acts.files.judging import Case, Judge
@@ -57,7 +57,10 @@ class Restorer:
             _note(overlay, cases, judge)
             return Restored(effects=effects)
         _require_possible(cases)
-        return Restored(effects=effects, act=await self._carry_out(ctx, args, cases, judge, intake))
+        carried = await self._carry_out(ctx, args, cases, judge, intake)
+        if carried is None:
+            return Restored(effects=effects)
+        return Restored(effects=effects, act=carried.act, notes=carried.notes)
 
     async def _cases(
         self,
@@ -96,8 +99,8 @@ class Restorer:
 
     async def _carry_out(
         self, ctx: Context, args: Restore, cases: Sequence[Case], judge: Judge, intake: Intake
-    ) -> str | None:
-        """Does what was judged and answers the act's id, None when there was nothing to do."""
+    ) -> Carried | None:
+        """Does what was judged; None when there was nothing to do."""
         items = _items(cases)
         if not items:
             return None

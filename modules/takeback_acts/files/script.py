@@ -14,8 +14,9 @@ from typing import Any
 
 from takeback import faults
 from takeback.errors import TakebackError
-from takeback_acts.files import failures, renames, staging, trees
+from takeback_acts.files import failures, leavings, renames, staging, trees
 from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.clearing import clear
 from takeback_acts.files.paths import resource
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
@@ -46,12 +47,19 @@ class Step:
 
 @dataclass
 class Script:
-    """Steps with what is staged for them and what they leave behind; `run` blocks."""
+    """Steps with what is staged for them and what they leave behind; `run` blocks.
+
+    `kept` are the visible names that strangers' bytes got which stood in the way. `undone` says, after `run`
+    has raised, that nothing of the effect is left.
+    """
 
     items: Sequence[Item]
     staged: list[tuple[Spot, Seen]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
+    kept: list[Spot] = field(default_factory=list)
+    undone: bool = True
+    _verified: dict[Spot, Seen] = field(default_factory=dict)
     _owners: dict[Spot, Spot] = field(default_factory=dict)
     _prepared: Spot | None = None
     _handle: int | None = None
@@ -91,6 +99,7 @@ class Script:
         Raises ConflictError `files.changed` and what the system says, with everything as before.
         """
         done: list[Step] = []
+        self.undone = False
         try:
             self._stage(supply, home)
             faults.point("files.staged")
@@ -99,8 +108,11 @@ class Script:
                 done.append(step)
                 self._verify(step, home)
                 faults.point("files.renamed")
-        except BaseException:
+        except BaseException as error:
             self._take_back(done, home)
+            if isinstance(error, TakebackError) and (self.kept or not self.undone):
+                where = [spot.path for spot in self.kept]
+                raise failures.not_as_it_was(error, where, whole=self.undone) from error
             raise
         cleared = [self._clear(temp, seen, home) for temp, seen in self.leftovers]
         faults.point("files.cleared")
@@ -190,7 +202,7 @@ class Script:
     def _verify(self, step: Step, home: Home) -> None:
         if step.check is None or step.expect is None:
             return
-        found = trees.observe(step.check, Digester(), home)
+        found = self._verified[step.check] = trees.observe(step.check, Digester(), home)
         if not found.state.same(step.expect):
             raise failures.changed(self._public(step).path)
 
@@ -199,57 +211,41 @@ class Script:
 
     def _take_back(self, done: list[Step], home: Home) -> None:
         """Steps backwards, as far as nobody stands in the way; what is not ours is kept visibly."""
-        for step in reversed(done):
+        back = [self._reverse(step, home) for step in reversed(done)]
+        known = {temp: [seen] for temp, seen in self.staged}
+        for temp, _ in [*self.staged, *self.leftovers]:
             with contextlib.suppress(OSError, TakebackError):
-                self._rename(
-                    Step(step.source, step.target, swap=True) if step.swap else Step(step.target, step.source)
-                )
-        for temp, seen in self.staged:
-            with contextlib.suppress(OSError, TakebackError):
-                discard(temp, [seen], self._owners[temp], home)
-        for temp, _ in self.leftovers:
-            with contextlib.suppress(OSError, TakebackError):
-                discard(temp, [], self._owners[temp], home)
+                kept = leavings.discard(temp, known.get(temp, []), self._owners[temp], home)
+                self.kept += [kept] if kept is not None else []
+        self.undone = all(back) and not self.left()
+
+    def _reverse(self, step: Step, home: Home) -> bool:
+        """Takes one step back; answers whether nothing of it can be left but at a temporary name."""
+        try:
+            if not step.swap:
+                self._rename(Step(step.target, step.source))
+            elif not self._overwritten(step, home):
+                self._rename(Step(step.source, step.target, swap=True))
+        except (OSError, TakebackError):
+            return staging.is_temporary(step.source.name) or staging.is_temporary(step.target.name)
+        return True
+
+    def _overwritten(self, step: Step, home: Home) -> bool:
+        """Whether somebody has saved over the file that was swapped in; the latest save is to stay there."""
+        staged = dict(self.staged)[step.source].state
+        found = step.target.look()
+        if staged.kind != "file" or found is None:
+            return False
+        return not trees.observe(step.target, Digester(), home).state.same(staged)
 
     def _clear(self, temp: Spot, seen: Seen, home: Home) -> bool:
         """The effect stands by now, so that what can't be cleared away is left to the next start."""
         with contextlib.suppress(OSError, TakebackError):
-            if not trees.clear(temp, seen, home):
-                keep(temp, self._owners[temp])
+            if not clear(temp, self._verified.get(temp, seen), home):
+                self.kept.append(leavings.keep(temp, self._owners[temp]))
             return True
         return False
 
     def _sync(self) -> None:
         for folder in {spot.folder for step in self.steps for spot in (step.source, step.target)}:
             os.fsync(folder)
-
-
-def discard(temp: Spot, known: Sequence[Seen], owner: Spot, home: Home) -> None:
-    """Removes what a temporary name stands for when its bytes are known, else keeps it beside `owner`."""
-    part = temp.beside(temp.name + staging.PART)
-    wreck = trees.observe(part, Digester(), home)
-    trees.clear(part, wreck, home)
-    found = trees.observe(temp, Digester(), home)
-    if any(within(found, seen) for seen in known):
-        trees.clear(temp, found, home)
-    elif found.state.kind != "absent":
-        keep(temp, owner)
-
-
-def keep(temp: Spot, owner: Spot) -> Spot:
-    """Gives a stranger's bytes a visible name beside the path they were at; answers where."""
-    kept = owner.beside(owner.name + b".kept-" + temp.name[len(b".takeback-") :][:8])
-    renames.take_free(temp, Spot(temp.folder, kept.name, temp.beside(kept.name).path))
-    return kept
-
-
-def within(found: Seen, known: Seen) -> bool:
-    """Whether everything found is part of what is known: a folder may have been cleared halfway."""
-    if found.state.kind != "dir" or known.state.kind != "dir":
-        return found.state.same(known.state)
-    versions = {entry.path: _bare(entry.state) for entry in known.entries}
-    return all(versions.get(entry.path) == _bare(entry.state) for entry in found.entries)
-
-
-def _bare(state: State) -> str:
-    return "dir" if state.kind == "dir" else state.version

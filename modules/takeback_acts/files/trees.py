@@ -1,4 +1,4 @@
-"""Trees: a folder with all it holds, listed in a manifest, captured, rebuilt, and cleared of exactly that."""
+"""Trees: a folder with all it holds, captured and listed in a manifest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -20,11 +20,21 @@ from takeback_acts.files.states import ABSENT, State, file_state, folder_state, 
 _DEEPEST = 200
 
 
+class Mark(NamedTuple):
+    """What tells on disk, without reading it again, that a file or link is the one that was looked at."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
 class Entry(NamedTuple):
-    """Something in a folder: its path from there, and its state."""
+    """Something in a folder: its path from there, its state, and its mark when it was read from the disk."""
 
     path: bytes
     state: State
+    mark: Mark | None = None
 
 
 class Seen(NamedTuple):
@@ -32,6 +42,7 @@ class Seen(NamedTuple):
 
     state: State
     entries: tuple[Entry, ...] = ()
+    mark: Mark | None = None
 
 
 NOTHING = Seen(ABSENT)
@@ -46,7 +57,7 @@ def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
     if found is None:
         return NOTHING
     if not stat.S_ISDIR(found.st_mode):
-        return Seen(_plain(spot, found, reader))
+        return plain(spot, found, reader)
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
         found = os.fstat(handle)
@@ -60,16 +71,19 @@ def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
 def version(entries: Iterable[Entry]) -> str:
     """The version of a folder's content: every path, kind, mode and bytes, no times."""
     hashed = hashlib.sha256()
-    for path, state in entries:
-        hashed.update(path + b"\0" + state.version.encode() + b"\n")
+    for entry in entries:
+        hashed.update(entry.path + b"\0" + entry.state.version.encode() + b"\n")
     return "tree:" + hashed.hexdigest()
 
 
 def dump(entries: Iterable[Entry]) -> bytes:
     """The manifest's bytes: a line of JSON an entry, its path percent-encoded."""
     return b"".join(
-        json.dumps({"path": quote_from_bytes(path), **state.dump()}, separators=(",", ":")).encode() + b"\n"
-        for path, state in entries
+        json.dumps(
+            {"path": quote_from_bytes(entry.path), **entry.state.dump()}, separators=(",", ":")
+        ).encode()
+        + b"\n"
+        for entry in entries
     )
 
 
@@ -85,23 +99,24 @@ def load(manifest: bytes) -> tuple[Entry, ...]:
         ) from None
 
 
-def clear(spot: Spot, seen: Seen, home: Home) -> bool:
-    """Removes what lies at a place, of a folder only what `seen` lists; answers whether nothing is left."""
-    found = spot.look()
-    if found is None:
-        return True
-    if not stat.S_ISDIR(found.st_mode):
-        os.unlink(spot.name, dir_fd=spot.folder)
-        return True
-    known = {entry.path: entry.state.kind for entry in seen.entries}
-    handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
+def mark(found: os.stat_result) -> Mark:
+    """The mark of what was looked at."""
+    return Mark(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def plain(spot: Spot, found: os.stat_result, reader: Reader) -> Seen:
+    """What a file or link is; raises what `observe` raises."""
+    if stat.S_ISLNK(found.st_mode):
+        with failures.reported(spot.path):
+            state = link_state(found, os.readlink(spot.name, dir_fd=spot.folder))
+            return Seen(state, mark=mark(found))
+    handle = beneath.open_file(spot.folder, spot.name, spot.path)
     try:
-        whole = _clear(handle, b"", spot.path, known, home)
+        with failures.reported(spot.path):
+            about, sha256, size = steady(handle, spot.path, reader.file)
+            return Seen(file_state(about, sha256, size), mark=mark(about))
     finally:
         os.close(handle)
-    if whole:
-        os.rmdir(spot.name, dir_fd=spot.folder)
-    return whole
 
 
 def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, depth: int) -> Iterator[Entry]:
@@ -118,7 +133,8 @@ def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, de
         if found is None:
             continue
         if not stat.S_ISDIR(found.st_mode):
-            yield Entry(place, _plain(own, found, reader))
+            state, _, seen = plain(own, found, reader)
+            yield Entry(place, state, seen)
             continue
         handle = beneath.open_within(folder, name, own.path, home)
         try:
@@ -126,46 +142,6 @@ def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, de
             yield from _walk(handle, place + b"/", own.path, reader, home, depth + 1)
         finally:
             os.close(handle)
-
-
-def _plain(spot: Spot, found: os.stat_result, reader: Reader) -> State:
-    if stat.S_ISLNK(found.st_mode):
-        with failures.reported(spot.path):
-            return link_state(found, os.readlink(spot.name, dir_fd=spot.folder))
-    handle = beneath.open_file(spot.folder, spot.name, spot.path)
-    try:
-        with failures.reported(spot.path):
-            return file_state(*steady(handle, spot.path, reader.file))
-    finally:
-        os.close(handle)
-
-
-def _clear(folder: int, inner: bytes, path: bytes, known: Mapping[bytes, str], home: Home) -> bool:
-    whole = True
-    _make_writable(folder)
-    for name in map(os.fsencode, os.listdir(folder)):
-        own = Spot(folder, name, join(path, name))
-        kind, found = known.get(inner + name), own.look()
-        if kind is None or found is None:
-            whole = False
-        elif kind != "dir":
-            os.unlink(name, dir_fd=folder)
-        else:
-            handle = beneath.open_within(folder, name, own.path, home)
-            try:
-                empty = _clear(handle, inner + name + b"/", own.path, known, home)
-            finally:
-                os.close(handle)
-            if empty:
-                os.rmdir(name, dir_fd=folder)
-            whole = whole and empty
-    return whole
-
-
-def _make_writable(folder: int) -> None:
-    mode = stat.S_IMODE(os.fstat(folder).st_mode)
-    if mode & 0o700 != 0o700:
-        os.fchmod(folder, mode | 0o700)
 
 
 def _line(line: bytes) -> Entry:
