@@ -26,6 +26,7 @@ _COMMANDS = {
     "demo": f"{_HERE}.demo",
     "doctor": f"{_HERE}.doctor",
     "gc": f"{_HERE}.gc",
+    "journal": f"{_HERE}.journal",
     "log": f"{_HERE}.log",
     "mcp": f"{_HERE}.mcp",
     "modules": f"{_HERE}.modules",
@@ -72,7 +73,9 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code, and lets no exception out but SystemExit."""
-    as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    # What `journal undo` says is for programs, and JSON in any case.
+    as_json = "--json" in ours or ours[:2] == ["journal", "undo"]
     try:
         code = cli.main(list(arguments), prog_name="takeback", standalone_mode=False)
         sys.stdout.flush()

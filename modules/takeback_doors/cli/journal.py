@@ -1,0 +1,107 @@
+"""The journal of one session: what taking it back means for each path, in the words of `journal undo`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from takeback.errors import NotFoundError, UsageError
+from takeback_doors.cli.paths import of_resource
+from takeback_doors.cli.shell import Shell
+
+_PAGE = 500
+_PERSON = "person"
+_DOING = {"restore", "delete", "merge"}
+
+
+class Journal:
+    """A session's acts. `agent_id` is `<agent>:<session>`; of the person's own, `person:<session>`."""
+
+    def __init__(self, shell: Shell, named: str) -> None:
+        self._shell = shell
+        self.agent, self.session = self._find(named)
+        self.agent_id = f"{self.agent or _PERSON}:{self.session}"
+
+    def items(self, outcome: dict[str, Any], root: str, since: str | None) -> list[dict[str, Any]]:
+        """What became of each path, or would: `{path, action, pre, reason?}`, in the order of paths."""
+        plan, done = outcome["plan"], outcome.get("results")
+        taken = {one["id"] for one in done} if done is not None else None
+        touched = {act["id"]: act["touched"] for act in self._acts(self.agent, self.session, since)}
+        found: dict[str, list[tuple[dict[str, Any], dict[str, Any], bool]]] = {}
+        for step in plan["steps"]:
+            runs = step["act"] in taken if taken is not None else _runs(step)
+            for one in touched.get(step["act"]) or self._touched(step["act"]):
+                if not one["resource"].endswith("/"):
+                    found.setdefault(one["resource"], []).append((step, one, runs))
+        return [_item(uri, steps, root) for uri, steps in sorted(found.items())]
+
+    def _find(self, named: str) -> tuple[str | None, str]:
+        """The agent and session meant: by the session's id alone, or by both."""
+        agents = {act["agent"] for act in self._acts(None, named, None)}
+        if len(agents) == 1:
+            return agents.pop(), named
+        if agents:
+            raise UsageError(
+                "ERR_INVALID_PLAN",
+                f"{len(agents)} agents have a session {named:.100}",
+                "Name it AGENT:SESSION.",
+            )
+        agent, _, session = named.partition(":")
+        for act in self._acts(None if agent == _PERSON else agent, session, None) if session else ():
+            if (act["agent"] or _PERSON) == agent:
+                return act["agent"], session
+        raise NotFoundError(
+            "ERR_NOT_FOUND", f"No act is known of {named:.100}", "`takeback log` shows agents and sessions."
+        )
+
+    def _acts(self, agent: str | None, session: str, since: str | None) -> Iterator[dict[str, Any]]:
+        asked = {"agent": agent, "session": session, "since": since, "limit": _PAGE}
+        while True:
+            page = self._shell.call("undo.list", asked)
+            yield from page["acts"]
+            if page["next"] is None:
+                return
+            asked["cursor"] = page["next"]
+
+    def _touched(self, act: str) -> list[dict[str, Any]]:
+        """What an act touched that was recorded inside another, so that no list has it."""
+        found = self._shell.call("undo.list", {"id_prefix": act})["acts"]
+        return found[0]["touched"] if found else []
+
+
+def _runs(step: dict[str, Any]) -> bool:
+    return step["status"] in ("clean", "merge") or bool(step["forced"])
+
+
+def _item(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]], root: str) -> dict[str, Any]:
+    path = of_resource(uri) or uri
+    inside = path.startswith(root.rstrip("/") + "/")
+    item = {"path": os.path.relpath(path, root) if inside else path}
+    # Steps come newest first, and what the first of the acts found there is the state to go back to.
+    item |= _action(uri, steps) | {"pre": _pre(steps[-1][1]["before"])}
+    return {key: item[key] for key in ("path", "action", "pre", "reason") if key in item}
+
+
+def _action(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]]) -> dict[str, str]:
+    effects = [one for step, _, _ in steps for one in step["effects"] if one["resource"] == uri]
+    if not all(runs for _, _, runs in steps):
+        lost = any(one["action"] == "gone" for one in effects)
+        return {"action": "skip", "reason": "missing-blob" if lost else "conflict"}
+    doing = [one["action"] for one in effects if one["action"] in _DOING]
+    if not doing:
+        return {"action": "skip", "reason": "unchanged"}
+    return {"action": "merge" if "merge" in doing else doing[-1]}
+
+
+def _pre(version: str) -> str:
+    kind, _, rest = version.partition(":")
+    return f"sha256:{rest.rpartition(':')[2]}" if kind == "file" else kind
+
+
+def counted(items: list[dict[str, Any]]) -> dict[str, int]:
+    """How many paths are put back, and how many are left because of a conflict."""
+    return {
+        "restored": sum(item["action"] in _DOING for item in items),
+        "conflicts": sum(item.get("reason") == "conflict" for item in items),
+    }
