@@ -117,3 +117,14 @@ SCENARIOS = {
         Scenario("redo of force", (_put("a", "1"),), (_undo(0, force=True), _redo(0)), hand={"a": "x"}),
     )
 }
+
+# Among them these have every way of settling; what settles the others is killed no second time.
+KILLED_TWICE = (
+    "opening",
+    "acts",
+    "undo",
+    "undo of acts in an act",
+    "rewind",
+    "rewind that fails",
+    "redo of a rewind",
+)

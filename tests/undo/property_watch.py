@@ -130,6 +130,11 @@ class Watch:
         except TakebackError as error:
             return None, error
 
+    def refusal(self, work: Awaitable[Any]) -> str | None:
+        """The code of the error that something ends with, if it does."""
+        _, error = self._try(work)
+        return None if error is None else error.code
+
     def require_unchanged(self, before: World, rows: Iterable[str] | None = None) -> None:
         """A refusal changes nothing, and a failure only says that there was one."""
         assert self.notebook.values == before.notes
