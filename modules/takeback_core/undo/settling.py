@@ -128,9 +128,10 @@ class Settler:
         steps = await self._store.read(lambda db: [rows.one(db, step) for step in record.steps])
         through = 0
         for number, row in enumerate(steps, 1):
-            if row is None or any(item.resource in moved for item in row.touched):
-                through = number if row is not None and row.id in countered else through
-            elif row.id in countered or _was_reversed(row, record.started, now):
+            if row is None:
+                continue
+            alone = moved.isdisjoint(item.resource for item in row.touched)
+            if row.id in countered or (alone and _was_reversed(row, record.started, now)):
                 through = number
         ran: set[str | None] = {row.id for row in steps[:through] if row is not None}
         return ran - countered
