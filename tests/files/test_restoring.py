@@ -433,3 +433,29 @@ async def test_putting_many_paths_back_needs_few_open_files(bench, root, snapsho
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert snapshot(root) == before
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+async def test_a_damaged_blob_is_in_the_preview_and_can_be_left_out(bench, root, size):
+    agent = bench.agent()
+    for name in "abc":
+        (root / name).write_bytes(os.urandom(size))
+        await agent.call("files.delete", path=name)
+    await _damage(bench, size)
+    plan = (await bench.person().call("undo.preview", session="s1")).plan
+    assert plan.counts == {"clean": 2, "gone": 1}
+    assert any("damaged" in effect.reason for step in plan.steps for effect in step.effects)
+    await bench.person().call("undo.rewind", session="s1", skip_conflicts=True)
+    assert len(list(root.iterdir())) == 2
+
+
+async def _damage(bench, size):
+    """Flips a bit in one kept blob, in the database or beside it."""
+    if size > 64 * 1024:
+        blob = sorted((bench.kernel.home.data / "blobs").glob("??/*"))[0]
+        data = bytearray(blob.read_bytes())
+        data[5] ^= 1
+        blob.write_bytes(data)
+        return
+    sql = "UPDATE files_blob SET bytes = x'00' WHERE digest = (SELECT min(digest) FROM files_blob)"
+    await bench.kernel.store.transaction(lambda tx: tx.execute(sql))

@@ -126,8 +126,10 @@ class LargeBlobs:
 
     def _is_kept(self, sha256: str) -> bool:
         """Whether a whole copy is there, which counts as new from now on; a damaged one must give way."""
-        if not self._touch(sha256):
-            return False
+        return self._touch(sha256) and self.is_sound(sha256)
+
+    def is_sound(self, sha256: str) -> bool:
+        """Whether the file of this name has the bytes that it is named by."""
         with contextlib.suppress(OSError, NotFoundError):
             handle = self.open(sha256)
             try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from takeback_acts.files.large import LargeBlobs, missing
+from takeback_acts.files.large import LargeBlobs, corrupt, missing
 from takeback_acts.files.reading import write_all
 
 Fetch = Callable[[Collection[str]], dict[str, bytes]]
 Has = Callable[[Collection[str]], set[str]]
+
+_PORTION = 50
 
 
 class Supply:
@@ -40,11 +42,20 @@ class Supply:
         return self._files.read(sha256) if data is None else data
 
     def require(self, digests: Collection[str]) -> None:
-        """Raises NotFoundError `files.blob_missing` for the first of these that is nowhere."""
+        """Raises `files.blob_missing` or `files.blob_corrupt` for the first of these that can't be written.
+
+        Their bytes are read through: a preview must not promise what the undo would then fail at.
+        """
         wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand and sha256 not in self._portion]
         absent = set(wanted) - self._has(wanted) if wanted else set()
         if absent:
             raise missing(min(absent))
+        for start in range(0, len(wanted), _PORTION):
+            portion = wanted[start : start + _PORTION]
+            small = self._fetch(portion)
+            for sha256 in portion:
+                if sha256 not in small and not self._files.is_sound(sha256):
+                    raise corrupt(sha256)
 
     def _small(self, sha256: str) -> bytes | None:
         if sha256 in self._at_hand:
