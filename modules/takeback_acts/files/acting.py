@@ -18,6 +18,7 @@ from takeback.store import Job, Store, Transaction
 from takeback_acts.files import failures, recovery, staging, trees
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Effect
 from takeback_acts.files.paths import content, resource
 from takeback_acts.files.reading import Reader
@@ -55,9 +56,12 @@ class Carried(NamedTuple):
 class Actor:
     """Captures paths and carries plans out."""
 
-    def __init__(self, store: Store, blobs: Blobs, home: Home, windows: Windows) -> None:
+    def __init__(
+        self, store: Store, blobs: Blobs, home: Home, windows: Windows, landmarks: Landmarks
+    ) -> None:
         self.blobs = blobs
         self.home = home
+        self.landmarks = landmarks
         self._store = store
         self._windows = windows
         self._ending: dict[str, Job[None]] = {}
@@ -118,10 +122,12 @@ class Actor:
     def _capture(self, plan: Plan, intake: Intake, script: Script, key: str) -> Callable[[Transaction], None]:
         """The transaction that keeps what an act will destroy, and how to recover it."""
         manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
+        above, write = self.landmarks.note(plan.items)
 
         def capture(tx: Transaction) -> None:
             insert(tx, intake.small, manifests)
-            recovery.begin(tx, key, script)
+            recovery.begin(tx, key, script, above)
+            write(tx)
             self._windows.note(tx, key, plan.items)
 
         return capture

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files import failures
-from takeback_acts.files.paths import beneath, shown, split
+from takeback_acts.files.paths import beneath, join, shown, split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder on the way need only be passable, not readable; macOS has no O_PATH.
@@ -128,6 +128,26 @@ def open_folder(path: bytes, home: Home) -> int:
         os.close(here)
         raise
     return here
+
+
+def leading(path: bytes) -> list[tuple[bytes, os.stat_result]]:
+    """A folder and the ones above it, from the root down to where there is none, each with its stat."""
+    found, here, place = [], os.open(b"/", _STEP), b"/"
+    try:
+        found.append((place, os.fstat(here)))
+        for part in (part for part in path.split(b"/") if part):
+            try:
+                step = os.open(part, _STEP, dir_fd=here)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
+                    raise
+                break
+            os.close(here)
+            here, place = step, join(place, part)
+            found.append((place, os.fstat(here)))
+    finally:
+        os.close(here)
+    return found
 
 
 def open_within(folder: int, name: bytes, path: bytes, home: Home) -> int:

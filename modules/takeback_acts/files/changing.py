@@ -15,6 +15,7 @@ from takeback_acts.files import beneath, failures, folders, paths, roots, texts
 from takeback_acts.files.acting import Actor, Plan, foreseen
 from takeback_acts.files.beneath import Spot
 from takeback_acts.files.blobs import Intake
+from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.merge import is_text
 from takeback_acts.files.models import Delete, Done, Edit, MakeDir, Move, Write
@@ -30,8 +31,11 @@ _Prepare = Callable[[ExitStack, Intake], Awaitable[tuple[Plan, str]]]
 class Changer:
     """The acts. Each captures, then foresees, then does; a dry run ends before the last."""
 
-    def __init__(self, actor: Actor, locks: Locks, settings: FilesSettings, umask: int) -> None:
+    def __init__(
+        self, actor: Actor, locks: Locks, interrupted: Interrupted, settings: FilesSettings, umask: int
+    ) -> None:
         self._actor = actor
+        self._interrupted = interrupted
         self._locks = locks
         self._settings = settings
         self._umask = umask
@@ -158,6 +162,7 @@ class Changer:
         return await self._do(ctx, [top], prepare)
 
     async def _do(self, ctx: Context, targets: Sequence[bytes], prepare: _Prepare, at: int = 0) -> Done:
+        await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             with failures.reported(targets[0]), ExitStack() as stack:
                 intake = self._actor.intake()

@@ -11,6 +11,7 @@ from takeback_acts.files.paths import shown
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM}
+_AWAY = {errno.ESTALE, errno.ENXIO, errno.ENODEV, errno.ENOTCONN, errno.EHOSTDOWN, errno.ETIMEDOUT}
 _LEFT = "; it was left as they made it"
 _TOLD = 2
 
@@ -66,6 +67,11 @@ def special(path: bytes) -> RefusedError:
     )
 
 
+def unreachable(path: bytes) -> TakebackError:
+    """What leads to the path is not there, so nobody can tell what lies at it."""
+    return _unreachable(shown(path))
+
+
 def changed(path: bytes) -> ConflictError:
     """Somebody else wrote between the look and the act."""
     return ConflictError(
@@ -92,6 +98,15 @@ def names(kept: Sequence[bytes]) -> str:
     return ", ".join(shown(path)[-300:] for path in kept[:_TOLD]) + more
 
 
+def _unreachable(name: str) -> TakebackError:
+    return TakebackError(
+        "files.unreachable",
+        f"The disk or the folder that holds {name} can't be reached now",
+        "Connect the disk, or put the folder back, and try again; until then nothing is concluded from it.",
+        retryable=True,
+    )
+
+
 def _resources(name: str, error: OSError) -> TakebackError | None:
     if error.errno in _FULL:
         return TakebackError(
@@ -110,6 +125,8 @@ def _resources(name: str, error: OSError) -> TakebackError | None:
 
 
 def _others(name: str, error: OSError) -> TakebackError:
+    if error.errno in _AWAY:
+        return _unreachable(name)
     if error.errno == errno.ENAMETOOLONG:
         return UsageError("files.path", f"A name in {name:.200} is too long", "Use a shorter name.")
     if error.errno in (errno.EEXIST, errno.ENOTEMPTY):

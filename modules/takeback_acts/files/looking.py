@@ -13,6 +13,7 @@ from takeback.context import Scope
 from takeback.errors import TakebackError, UsageError
 from takeback_acts.files import beneath, failures, paths, roots, staging, trees
 from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Content, List, Listed, Listing, Read
 from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.reading import Digester, steady
@@ -60,20 +61,25 @@ def list_folder(path: bytes, args: List, home: Home) -> Listing:
     return Listing(path=paths.shown(path), entries=entries, next=following)
 
 
-def version(resource: str, scope: Scope | None, home: Home, overlay: Overlay) -> str:
+def version(resource: str, scope: Scope | None, home: Home, overlay: Overlay, landmarks: Landmarks) -> str:
     """The version that a resource has now, or would have in a rehearsal. Blocks.
 
-    Raises RefusedError `scope.outside`, `files.link`, `files.special`, `files.home`.
+    Raises RefusedError `scope.outside`, `files.link`, `files.special`, `files.home`, and TakebackError
+    `files.unreachable` rather than take a disk that is away for a deletion.
     """
     path, whole = paths.parse(resource)
     roots.require(scope, path)
     seen = overlay.over(path, _on_disk(path, home, overlay, whole=whole or overlay.holds_inside(path)))
+    if seen.state.kind == "absent" and not overlay.covers(path):
+        landmarks.require_there(path)
     return seen.state.content_version if whole else seen.state.version
 
 
-def versions(resources: Sequence[str], scope: Scope | None, home: Home, overlay: Overlay) -> dict[str, str]:
+def versions(
+    resources: Sequence[str], scope: Scope | None, home: Home, overlay: Overlay, landmarks: Landmarks
+) -> dict[str, str]:
     """The version of each resource; raises what `version` raises. Blocks."""
-    return {resource: version(resource, scope, home, overlay) for resource in resources}
+    return {resource: version(resource, scope, home, overlay, landmarks) for resource in resources}
 
 
 def _on_disk(path: bytes, home: Home, overlay: Overlay, *, whole: bool) -> Seen:

@@ -11,12 +11,14 @@ from anyio import sleep, to_thread
 from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, TakebackError, tool
-from takeback_acts.files import blobs, looking, models, recovery, roots, sweeping, windows
+from takeback_acts.files import blobs, landmarks, looking, models, paths, recovery, roots, sweeping, windows
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.changing import Changer
 from takeback_acts.files.commands import Commands
+from takeback_acts.files.interrupted import Interrupted
+from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.large import LargeBlobs
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.locks import Locks
@@ -37,7 +39,7 @@ class FilesModule(Module):
     """
 
     Settings = FilesSettings
-    migrations = (blobs.TABLES + recovery.TABLE, windows.TABLES)
+    migrations = (blobs.TABLES + recovery.TABLE, windows.TABLES, landmarks.TABLE)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -52,16 +54,15 @@ class FilesModule(Module):
         home = self.host.home
         self._home = Home([home.config, home.data, home.state, home.runtime])
         opened = windows.Windows(self.host.store)
-        actor, locks = Actor(self.host.store, self._blobs, self._home, opened), Locks()
-        self._changer = Changer(actor, locks, self._settings, _umask())
-        self._restorer = Restorer(actor, locks, self._settings)
-        for key, script in await recovery.left(self.host.store):
-            if await to_thread.run_sync(recovery.recover, script, actor.supply({}), self._home):
-                await self.host.store.transaction(partial(recovery.end, id=key))
-            else:
-                self.host.log.warning(
-                    "an act that a crash interrupted could not be cleared up yet; see doctor"
-                )
+        self._landmarks = Landmarks(self.host.store)
+        await self._landmarks.load()
+        actor = Actor(self.host.store, self._blobs, self._home, opened, self._landmarks)
+        locks = Locks()
+        self._interrupted = Interrupted(self.host.store, self._home, locks, lambda: actor.supply({}))
+        self._changer = Changer(actor, locks, self._interrupted, self._settings, _umask())
+        self._restorer = Restorer(actor, locks, self._interrupted, self._settings)
+        if await self._interrupted.look_back():
+            self.host.log.warning("an act that a crash interrupted could not be cleared up yet; see doctor")
         self._commands = self._commanding(opened)
         async with self._commands.life(tasks):
             tasks.start_soon(self._sweep_daily)
@@ -151,7 +152,8 @@ class FilesModule(Module):
     async def versions(self, ctx: Context, args: models.Resources) -> models.Versions:
         """Tell the version that each resource has now, or would have in a rehearsal."""
         overlay = Overlay.of(ctx.rehearsal)
-        look = partial(looking.versions, args.resources, ctx.scope, self._home, overlay)
+        await self._interrupted.require_none(paths.parse(uri)[0] for uri in args.resources)
+        look = partial(looking.versions, args.resources, ctx.scope, self._home, overlay, self._landmarks)
         return models.Versions(versions=await to_thread.run_sync(look))
 
     @tool(effect="write", reach=("person",), previews=True)

@@ -45,6 +45,10 @@ class Overlay:
         start, end = self._within(path)
         return start < end
 
+    def covers(self, path: bytes) -> bool:
+        """Whether the rehearsal says what lies at a path, whatever the disk does."""
+        return self._nearest(path) is not None
+
     def hides(self, path: bytes, error: TakebackError) -> bool:
         """Whether a path that could not be reached for this reason counts as nothing on disk.
 

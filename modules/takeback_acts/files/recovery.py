@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from takeback.errors import TakebackError
-from takeback_acts.files import leavings, paths, renames, script, staging, trees
+from takeback.errors import NotFoundError, TakebackError
+from takeback_acts.files import ancestry, leavings, paths, renames, script, staging, trees
 from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
@@ -35,9 +36,9 @@ class _Temp(NamedTuple):
     known: list[Seen]
 
 
-def begin(tx: Transaction, id: str, running: script.Script) -> None:
-    """The row that lets a crash of this script be recovered."""
-    dumped = json.dumps(running.dump(), separators=(",", ":"))
+def begin(tx: Transaction, id: str, running: script.Script, above: Mapping[str, str]) -> None:
+    """The row that lets a crash of this script be recovered; `above` are the folders that lead there."""
+    dumped = json.dumps({**running.dump(), "above": above}, separators=(",", ":"))
     tx.execute("INSERT INTO files_running VALUES (?, ?)", (id, dumped))
 
 
@@ -50,6 +51,11 @@ async def left(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """The scripts that were running when the process ended."""
     rows = await store.read(lambda db: db.execute("SELECT id, script FROM files_running").fetchall())
     return [(row["id"], json.loads(row["script"])) for row in rows]
+
+
+def targets(dumped: dict[str, Any]) -> list[bytes]:
+    """The paths that a script is about."""
+    return [paths.parse(uri)[0] for uri, _ in dumped["wants"]]
 
 
 def recover(dumped: dict[str, Any], supply: Supply, home: Home) -> bool:
@@ -65,6 +71,7 @@ class _Recovery:
     def __init__(self, dumped: dict[str, Any], supply: Supply, home: Home, folders: Folders) -> None:
         self._home = home
         self._folders = folders
+        self._above: dict[str, str] = dumped.get("above", {})
         self._wants = [(self._spot(uri), State.model_validate(state)) for uri, state in dumped["wants"]]
         self._steps = [(self._spot(a), self._spot(b), swap) for a, b, swap in dumped["steps"]]
         self._temps = self._known_temps(dumped["temps"], supply)
@@ -79,10 +86,15 @@ class _Recovery:
         return True
 
     def _spot(self, uri: str) -> Spot | None:
-        """The place of a path; None when its folder is gone, and with it all that was left there."""
+        """The place of a path; None when its folder is gone, and with it all that was left there.
+
+        Raises what keeps from telling: the disk is away, or something else stands in the folder's place.
+        """
+        path = paths.parse(uri)[0]
+        ancestry.require_there(path, self._above)
         try:
-            return self._folders.spot(paths.parse(uri)[0])
-        except TakebackError:
+            return self._folders.spot(path)
+        except NotFoundError:
             return None
 
     def _known_temps(self, dumped: list[list[Any]], supply: Supply) -> dict[bytes, _Temp]:

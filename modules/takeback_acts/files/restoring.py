@@ -13,6 +13,7 @@ from takeback_acts.files import beneath, failures, paths, roots
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
+from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.models import Back, Restore, Restored
@@ -26,8 +27,9 @@ from takeback_acts.files.trees import NOTHING, Seen
 class Restorer:
     """Puts paths back as acts found them, as far as nobody's later work is lost by it."""
 
-    def __init__(self, actor: Actor, locks: Locks, settings: FilesSettings) -> None:
+    def __init__(self, actor: Actor, locks: Locks, interrupted: Interrupted, settings: FilesSettings) -> None:
         self._actor = actor
+        self._interrupted = interrupted
         self._locks = locks
         self._settings = settings
 
@@ -35,9 +37,10 @@ class Restorer:
         """Judges every path, then does all of it.
 
         Raises RefusedError `scope.confined`, `scope.outside`, ConflictError `undo.changed`, `files.conflict`,
-        NotFoundError `files.blob_missing`.
+        NotFoundError `files.blob_missing`, TakebackError `files.unreachable`.
         """
         targets = [_path(ctx, args.root, item) for item in args.items]
+        await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             with failures.reported(targets[0]), Folders(self._actor.home) as folders:
                 return await self._restore(ctx, args, targets, folders)
@@ -75,7 +78,10 @@ class Restorer:
         cases = []
         for item, path in zip(args.items, targets, strict=True):
             reader = intake if intake is not None and item.resource not in sources else Digester()
-            cases.append(await self._case(item, path, reader, folders, overlay))
+            case = await self._case(item, path, reader, folders, overlay)
+            if case.now.state.kind == "absent" and not overlay.covers(path):
+                self._actor.landmarks.require_there(path)
+            cases.append(case)
         _pair(cases)
         return cases
 
