@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 from takeback.errors import NotFoundError, TakebackError
-from takeback_acts.files import beneath, trees
+from takeback_acts.files import beneath, gitfiles, trees
 from takeback_acts.files.beneath import Spot
 from takeback_acts.files.merge import is_text, merge
 from takeback_acts.files.models import Back, Effect
@@ -65,6 +66,7 @@ class Judge:
     settings: FilesSettings
     force: bool
     made: dict[str, bytes] = field(default_factory=dict)
+    branches: Collection[str] = ()
 
     def decide(self, case: Case) -> None:
         """Sets the case's action, reason and what is wanted."""
@@ -82,10 +84,26 @@ class Judge:
             case.action, case.reason, case.want = "skip", "unchanged", case.now
         elif case.homeless:
             case.action, case.reason = "conflict", "its folder is gone"
-        elif now.same(after):
+        elif self._pushed(case):
+            self._keep_or_force(case, "the branch was pushed, so others may have what is on it")
+        elif now.same(after) or self._is_same_index(case):
             case.want = self._wanted(case)
         elif not self._moved(case) and not self._merged(case):
             self._refuse_or_force(case)
+
+    def _pushed(self, case: Case) -> bool:
+        if case.back.resource not in self.branches or not case.now.state.same(case.back.after):
+            return False
+        data = self._current(case.spot, case.now.state)
+        return data is not None and gitfiles.is_pushed(case.spot, data)
+
+    def _is_same_index(self, case: Case) -> bool:
+        """Whether somebody has only looked at a git work tree since."""
+        after, now = case.back.after, case.now.state
+        if not gitfiles.is_index(case.spot.path) or (after.kind, now.kind) != ("file", "file"):
+            return False
+        known, found = self._kept(after), self._current(case.spot, now)
+        return known is not None and found is not None and gitfiles.same_index(known, found)
 
     def _wanted(self, case: Case) -> Seen:
         """What the act found there, with its list when it was a folder; raises `files.blob_missing`."""
@@ -179,7 +197,9 @@ class Judge:
         if case.goes_to is not None and now.kind == "absent":
             case.action, case.reason = "gone", "what was moved here is no longer here"
             return
-        reason = _why(before, after, now)
+        self._keep_or_force(case, _why(before, after, now))
+
+    def _keep_or_force(self, case: Case, reason: str) -> None:
         if self.force:
             case.want = self._wanted(case)
             case.reason = f"overwritten though {reason}"

@@ -9,9 +9,11 @@ from typing import Any
 from anyio import to_thread
 
 from takeback.context import Context
+from takeback.errors import TakebackError
 from takeback.store import Store
-from takeback_acts.files import grouping
+from takeback_acts.files import gitfiles, grouping
 from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.grouping import Grouped
 from takeback_acts.files.models import Ended
 from takeback_acts.files.paths import beneath, resource, shown
@@ -60,6 +62,7 @@ class Ledger:
         if not sorting.own and not failed:
             return ended
         row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)
+        row["input"]["refs"] = [_moved(move) for each in seen for move in each.refs][:_LISTED]
         ended.act = await self._write(ctx, window, row, grouped, intake)
         return ended
 
@@ -72,12 +75,29 @@ class Ledger:
             by_tools = _by_tools(one, noted.get(path, []))
             if by_tools == "all":
                 sorting.others.append(path)
+            elif await self._is_looked_at(path, one):
+                continue
             elif by_tools == "some" or one.shared or _in_another(path, window, overlapping):
                 sorting.others.append(path)
                 sorting.coincident.append(path)
             else:
                 sorting.own[path] = one
         return sorting
+
+    async def _is_looked_at(self, path: bytes, one: Found) -> bool:
+        """Whether it is an index of git that says nothing new, as after `git status`."""
+        if not gitfiles.is_index(path) or (one.before.kind, one.after.kind) != ("file", "file"):
+            return False
+        names = [one.before.sha256, one.after.sha256]
+        try:
+            before, after = [await self._bytes(name) for name in names]
+        except TakebackError:
+            return False
+        return gitfiles.same_index(before, after)
+
+    async def _bytes(self, sha256: str) -> bytes:
+        found = await self._blobs.fetch([sha256])
+        return found[sha256] if found else await to_thread.run_sync(self._blobs.files.read, sha256)
 
     def _row(
         self, window: Window, grouped: Grouped, ended: Ended, *, exit_code: int | None, interrupted: bool
@@ -102,7 +122,12 @@ class Ledger:
         if grouped.items and len(grouped.items) <= _MOST_ITEMS:
             items = [item.dump() for item in grouped.items]
             row["inverse_tool"] = "files.restore"
-            row["inverse_input"] = {"root": resource(_around(window, grouped)), "items": items}
+            branches = [resource(item.path) for item in grouped.items if gitfiles.is_branch(item.path)]
+            row["inverse_input"] = {
+                "root": resource(_around(window, grouped)),
+                "items": items,
+                "branches": branches,
+            }
             row["touched"] = [
                 {"resource": name, "before": before, "after": after}
                 for item in grouped.items
@@ -144,6 +169,11 @@ class _Sorting:
         self.own: dict[bytes, Found] = {}
         self.others: list[bytes] = []
         self.coincident: list[bytes] = []
+
+
+def _moved(move: RefMove) -> dict[str, str]:
+    """Where a command moved a reference of git's."""
+    return {"repository": shown(move.repository), "ref": move.ref, "old": move.old, "new": move.new}
 
 
 def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:

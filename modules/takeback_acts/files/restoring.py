@@ -53,7 +53,8 @@ class Restorer:
         if not ctx.dry_run:
             _require_expected(ctx, cases)
         supply = self._actor.supply({**intake.small, **overlay.data})
-        judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data))
+        branches = frozenset(args.branches)
+        judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data), branches=branches)
         await to_thread.run_sync(_decide, judge, cases)
         effects = [effect for case in cases for effect in case.effects()]
         if ctx.dry_run:
