@@ -81,10 +81,14 @@ class Back(_In):
 
 
 class Restore(_In):
-    """Paths to put back, all or none, every one of them beneath `root`."""
+    """Paths to put back, all or none, every one of them beneath `root`.
+
+    `branches` are those among them that are files of git's branches, which stay where they are once pushed.
+    """
 
     root: Resource
     items: list[Back] = Field(min_length=1, max_length=100_000)
+    branches: list[Resource] = Field(default_factory=list, max_length=100_000)
 
 
 class Resources(_In):
