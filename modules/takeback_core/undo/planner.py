@@ -205,8 +205,12 @@ class _Drafting:
             elif effect.action == "merge" and planned.step.status == "clean":
                 planned.step.status = "merge"
         if self._force and planned.runs:
-            changed = [item for item in planned.row.touched if now[item.resource] != item.after]
-            planned.step.forced = planned.step.forced or (bool(changed) and planned.step.status == "clean")
+            changed = any(now[item.resource] != item.after for item in planned.row.touched)
+            # An owner gives a reason for putting back what it would have kept from everybody else.
+            told = any(one.reason and one.action in ("restore", "delete") for one in planned.step.effects)
+            planned.step.forced = planned.step.forced or (
+                (changed or told) and planned.step.status == "clean"
+            )
 
     def _remember(self, planned: PlannedStep) -> None:
         if not planned.runs:
