@@ -149,7 +149,7 @@ class Watch:
         assert skips or all(map(_runs, outcome.plan.steps))
         changed = {row for row in before if after[row] != before[row]}
         told = {result.id for result in outcome.results if not result.already}
-        superseded = {row for row in changed if row in self.undos and after[row] == "undone"}
+        superseded = {row for row in changed if row not in self.acts and after[row] == "undone"}
         assert changed - superseded <= told <= changed, (changed, told)
         assert all(after[result.id] == result.state for result in outcome.results)
         self._require_own(ctx, told)

@@ -49,6 +49,23 @@ async def test_a_redo_that_had_nothing_to_do_leaves_nothing_to_undo(at):
     assert (at.values, await at.state(gone)) == ({}, "undone")
 
 
+async def test_nothing_is_called_redone_over_what_came_since(at):
+    """Also where the redo would have nothing to run, since the undo had nothing to."""
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    gone = (await at.agent().notes.delete(key="a")).act
+    for tool, act in (("run", gone), ("run", put), ("redo", gone), ("run", gone)):
+        await me.call(f"undo.{tool}", {"id": act})
+    newer = (await at.agent().notes.put(key="a", value="2")).act
+    with pytest.raises(ConflictError) as refused:
+        await me.undo.redo(id=gone)
+    assert refused.value.code == "undo.dependents"
+    assert (at.values, await at.state(gone)) == ({"a": "2"}, "undone")
+    await me.undo.run(id=newer)
+    await me.undo.redo(id=gone)
+    assert (at.values, await at.state(gone)) == ({}, "done")
+
+
 async def test_a_redone_act_is_later_than_what_was_done_before_its_redo(at):
     me = at.person()
     first = (await at.agent().notes.put(key="a", value="1")).act

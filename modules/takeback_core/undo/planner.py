@@ -68,11 +68,22 @@ class _Drafting:
         row = planned.row
         if why := self._still.get(row.id) or _not_reversible(row):
             planned.stop("not_undoable", why)
-            return
-        if row.id in self._still:
-            planned.idle = True
-            planned.step.effects = [unchanged(item, "") for item in row.touched]
-            return
+        elif row.id in self._still:
+            await self._leave_so(planned)
+        else:
+            await self._work_out_inverse(planned)
+
+    async def _leave_so(self, planned: PlannedStep) -> None:
+        """Nothing is to be run, but nothing is called redone either over what came since."""
+        if self._redoing and await self._rests_on(planned, {}, so_already=False):
+            if not self._force:
+                return
+            planned.step.forced = True
+        planned.idle = True
+        planned.step.effects = [unchanged(item, "") for item in planned.row.touched]
+
+    async def _work_out_inverse(self, planned: PlannedStep) -> None:
+        row = planned.row
         assert row.inverse_tool is not None
         spec = self._inverses.check(row.inverse_tool, inverse_input(row))
         now = await self._now(row.touched)
