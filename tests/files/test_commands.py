@@ -392,3 +392,32 @@ async def test_a_rewind_of_a_path_takes_back_what_touched_it_newest_first(bench,
     assert len(outcome.results) == 2
     assert (root / "d" / "a").read_text() == "1"
     assert (root / "other").exists()
+
+
+async def test_what_is_coincident_the_person_may_take_back_path_by_path(bench, root):
+    (root / "either").write_text("old")
+    async with Running(bench.agent(session="s1"), root):
+        async with Running(bench.agent("kim", session="s2"), root):
+            (root / "either").write_text("?")
+            (root / "both").write_text("?")
+    acts = (await bench.person().call("undo.list")).acts
+    assert {item.resource for act in acts for item in act.touched} == {bench.uri("either"), bench.uri("both")}
+    assert len(acts) == 2
+    assert {(act.agent, act.session) for act in acts} == {(None, None)}
+    for session in ("s1", "s2"):
+        assert (await bench.person().call("undo.rewind", session=session)).results == []
+    (chosen,) = (act for act in acts if act.touched[0].resource == bench.uri("either"))
+    await bench.undo(chosen.id)
+    assert (root / "either").read_text() == "old"
+    assert (root / "both").exists()
+
+
+async def test_a_root_that_was_made_anew_is_captured_anew(bench, root):
+    async with Running(bench.agent(), root):
+        pass
+    sh(root.parent, "rm -r root; mkdir root; echo 1 > root/a")
+    async with Running(bench.agent(), root) as running:
+        sh(root, "echo 2 > a")
+    assert running.ended.changed == 1
+    await bench.undo(running.ended.act)
+    assert (root / "a").read_text() == "1\n"

@@ -14,6 +14,7 @@ from takeback.store import Store
 from takeback_acts.files import gitfiles, grouping
 from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.capture.changes import RefMove
+from takeback_acts.files.choices import Choices
 from takeback_acts.files.grouping import Grouped
 from takeback_acts.files.models import Ended
 from takeback_acts.files.paths import beneath, resource, shown
@@ -32,8 +33,9 @@ _NAMED = 2_000
 class Ledger:
     """Records what commands changed."""
 
-    def __init__(self, store: Store, blobs: Blobs, windows: Windows) -> None:
+    def __init__(self, store: Store, blobs: Blobs, windows: Windows, choices: Choices) -> None:
         self._store = store
+        self._choices = choices
         self._blobs = blobs
         self._windows = windows
 
@@ -59,6 +61,8 @@ class Ledger:
             coincident=[shown(path) for path in sorting.coincident][:_LISTED],
         )
         ended.notes += grouping.told(grouped.lost, _TOLD)
+        if sorting.coincident:
+            await self._choices.offer(window, {path: found[path] for path in sorting.coincident})
         if not sorting.own and not failed:
             return ended
         row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)

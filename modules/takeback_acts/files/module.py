@@ -16,6 +16,7 @@ from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.changing import Changer
+from takeback_acts.files.choices import Choices
 from takeback_acts.files.commands import Commands
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.landmarks import Landmarks
@@ -71,7 +72,8 @@ class FilesModule(Module):
     def _commanding(self, opened: windows.Windows) -> Commands:
         folder = self.host.home.data / "capture"
         self._shelves = Shelves(folder, self._blobs, self._home, self._settings.left_out)
-        ledger = Ledger(self.host.store, self._blobs, opened)
+        choices = Choices(self.host.store, self._blobs, self.host.ctx)
+        ledger = Ledger(self.host.store, self._blobs, opened, choices)
         hours = self._settings.window_hours
         return Commands(self.host, opened, self._shelves, ledger, self._home, hours)
 

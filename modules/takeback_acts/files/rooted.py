@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio import to_thread
 
+from takeback.errors import ConflictError
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.changes import Changes, Held, RefMove
 from takeback_acts.files.paths import join, split
@@ -57,7 +58,7 @@ class Rooted:
     async def begin(self, window: str) -> Changes:
         """Opens a window on the root as it is now; the baseline is durable when this returns."""
         async with self._turn:
-            changes = await self._look()
+            changes = await self._first_look()
             # What others have seen so far is only known from the shelf if the process ends.
             if self.idle:
                 await self._save()
@@ -96,6 +97,16 @@ class Rooted:
                 for one in seen.paths.values():
                     found |= {one.before.sha256, one.after.sha256}
             return found - {""}
+
+    async def _first_look(self) -> Changes:
+        try:
+            return await self._look()
+        except ConflictError as error:
+            # Another folder lies there by now, and no window is open that saw the one before.
+            if error.code != "files.root_moved" or not self.idle:
+                raise
+            await self._capture.close(save=False)
+            return await self._look()
 
     async def _look(self) -> Changes:
         self.used = time.monotonic()
