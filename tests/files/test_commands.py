@@ -353,6 +353,24 @@ async def test_a_window_that_nobody_can_end_any_more_is_ended_by_the_next_start(
     assert not (root / "a").exists()
 
 
+async def test_what_another_command_did_before_a_restart_is_not_counted_to_the_one_that_goes_on(
+    tmp_path, root
+):
+    (root / "a").write_text("1")
+    async with _kernel(tmp_path) as kernel:
+        person = kernel.enter("cli:person")
+        async with Running(person, root) as first:
+            (root / "a").write_text("2")
+            begun = await person.call(
+                "files.begin_command", cwd=str(root), command=["watch"], process=os.getpid()
+            )
+        assert (first.ended.changed, first.ended.coincident) == (1, [])
+    async with _kernel(tmp_path) as kernel:
+        person = kernel.enter("cli:person")
+        ended = await person.call("files.end_command", window=begun.window)
+        assert (ended.changed, ended.coincident) == (0, [str(root / "a")])
+
+
 def _kernel(tmp_path):
     return Kernel(tmp_path / "home", settings={}, modules=[UndoModule, FilesModule])
 

@@ -50,7 +50,7 @@ class Ledger:
     ) -> Ended:
         """Records a window's act, or nothing when nothing changed; raises what `undo.record` raises."""
         found = {path: one for each in seen for path, one in each.paths.items()}
-        sorting = await self._sort(window, found)
+        sorting = await self._sort(window, found, again=any(each.again for each in seen))
         intake = self._blobs.intake()
         grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake)
         failed = [each.failed for each in seen if each.failed]
@@ -70,10 +70,12 @@ class Ledger:
         ended.act = await self._write(ctx, window, row, grouped, intake)
         return ended
 
-    async def _sort(self, window: Window, found: dict[bytes, Found]) -> _Sorting:
+    async def _sort(self, window: Window, found: dict[bytes, Found], *, again: bool) -> _Sorting:
         """Tells what is the command's own from what others did, or may have done, at the same time."""
         noted = await self._windows.noted(window)
-        overlapping = [other for other in await self._windows.overlapping(window) if other.roots]
+        others = {root for other in await self._windows.overlapping(window) for root in other.roots}
+        # A root that both have is looked at for both at once, and so told apart, within one process.
+        apart = others if again else others - set(window.roots)
         sorting = _Sorting()
         for path, one in found.items():
             by_tools = _by_tools(one, noted.get(path, []))
@@ -81,7 +83,7 @@ class Ledger:
                 sorting.others.append(path)
             elif await self._is_looked_at(path, one):
                 continue
-            elif by_tools == "some" or one.shared or _in_another(path, window, overlapping):
+            elif by_tools == "some" or one.shared or any(beneath(path, root) for root in apart):
                 sorting.others.append(path)
                 sorting.coincident.append(path)
             else:
@@ -195,11 +197,6 @@ def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:
 def _version(one: Found, *, old: bool = False) -> str:
     state = (one.before if old else one.after).state()
     return state.version if state is not None else "unknown"
-
-
-def _in_another(path: bytes, window: Window, others: Sequence[Window]) -> bool:
-    """Whether a path lies in an overlapping window's root that is none of this one's, so looked at apart."""
-    return any(beneath(path, root) for other in others for root in other.roots if root not in window.roots)
 
 
 def _around(window: Window, grouped: Grouped) -> bytes:

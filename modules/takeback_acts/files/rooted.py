@@ -26,13 +26,17 @@ class Found:
 
 @dataclass(slots=True)
 class Seen:
-    """What a window has seen so far, in paths from `/` down; `failed` says why the last look did."""
+    """What a window has seen so far, in paths from `/` down; `failed` says why the last look did.
+
+    `again` says that it was opened by an earlier process: what others did meanwhile is in it as well.
+    """
 
     paths: dict[bytes, Found] = field(default_factory=dict)
     refs: list[RefMove] = field(default_factory=list)
     left_out: set[bytes] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     failed: str = ""
+    again: bool = False
 
 
 class Rooted:
@@ -53,7 +57,7 @@ class Rooted:
 
     def reopen(self, window: str) -> None:
         """Goes on with a window that was opened by an earlier process, whose baseline is on the shelf."""
-        self._seen[window] = Seen()
+        self._seen[window] = Seen(again=True)
 
     async def begin(self, window: str) -> Changes:
         """Opens a window on the root as it is now; the baseline is durable when this returns."""
