@@ -6,6 +6,7 @@ import os
 import pytest
 
 from takeback.errors import TakebackError
+from takeback_acts.files import staging
 
 pytestmark = pytest.mark.anyio
 
@@ -68,8 +69,9 @@ async def test_a_folder_is_listed_in_pages_by_name_with_kinds(bench, root):
 
 
 async def test_our_own_temporary_names_are_never_listed(bench, root):
-    (root / ".takeback-0123456789abcdef").write_text("x")
-    (root / ".takeback-0123456789abcdef.part").write_text("x")
+    own = staging.fresh()
+    (root / f".takeback-{own}").write_text("x")
+    (root / f".takeback-{own}.part").write_text("x")
     (root / ".takeback-notes").write_text("x")
     page = await bench.agent().call("files.list", path=".")
     assert [entry.name for entry in page.entries] == [".takeback-notes"]

@@ -15,7 +15,7 @@ from anyio import CancelScope, from_thread, to_thread
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Job, Store, Transaction
-from takeback_acts.files import failures, recovery, staging, trees
+from takeback_acts.files import failures, mounts, recovery, staging, trees
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.landmarks import Landmarks
@@ -77,6 +77,8 @@ class Actor:
             return trees.NOTHING
         if stat.S_ISREG(found.st_mode) and found.st_size <= _INLINE:
             return trees.observe(spot, reader, self.home)
+        if stat.S_ISDIR(found.st_mode):
+            mounts.require_none(spot.path)
         return await to_thread.run_sync(trees.observe, spot, reader, self.home)
 
     def supply(self, at_hand: Mapping[str, bytes]) -> Supply:

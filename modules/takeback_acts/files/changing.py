@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, UsageError
-from takeback_acts.files import beneath, failures, folders, paths, roots, texts
+from takeback_acts.files import beneath, failures, folders, paths, roots, texts, trees
 from takeback_acts.files.acting import Actor, Plan, foreseen
 from takeback_acts.files.beneath import Spot
 from takeback_acts.files.blobs import Intake
@@ -113,6 +113,8 @@ class Changer:
                 )
             # Nothing of it is lost by a rename, so its bytes need not be kept.
             moved = _unkept(await self._actor.observe(source, Digester()))
+            if moved.state.kind == "dir":
+                trees.require_shallow(to, moved.entries)
             items = [Item(source, moved, NOTHING), Item(target, there, moved, source)]
             summary = f"Moved {paths.shown(path):.400} to {paths.shown(to):.400}"
             return Plan(
@@ -128,6 +130,7 @@ class Changer:
     async def make_dir(self, ctx: Context, args: MakeDir) -> Done:
         """Makes a folder."""
         path = roots.target(ctx.scope, args.path)
+        trees.require_shallow(path)
         while True:
             top = await to_thread.run_sync(
                 partial(folders.topmost_missing, path, self._actor.home, parents=args.parents)
@@ -223,13 +226,22 @@ class Changer:
         return plan, "create" if new else "write"
 
     def _file(self, now: State, sha256: str, size: int, executable: bool | None) -> State:
-        """The state of a file with new content: mode and owner stay."""
+        """The state of a file with new content: mode and owner stay, but for rights of the old bytes."""
         mode = now.mode if now.kind == "file" else 0o666 & ~self._umask
+        if sha256 != now.sha256:
+            mode = _without_privileges(mode)
         if executable is not None:
             mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
         return State(
             kind="file", mode=mode, size=size, sha256=sha256, owner=now.owner, group=now.group, mtime_ns=0
         )
+
+
+def _without_privileges(mode: int) -> int:
+    """As the system does when a file is written to: it no longer runs as somebody else."""
+    mode &= ~stat.S_ISUID
+    # Without the group's right to execute this bit has another meaning.
+    return mode & ~stat.S_ISGID if mode & stat.S_IXGRP else mode
 
 
 def _unkept(seen: Seen) -> Seen:

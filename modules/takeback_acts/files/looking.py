@@ -105,7 +105,7 @@ class _Taker:
     def take(self, handle: int, size: int) -> tuple[str, int]:
         found = Digester().file(handle, size)
         parts, at, left = [], self._offset, self._limit
-        while left and (part := os.pread(handle, left, at)):
+        while left and at < found[1] and (part := os.pread(handle, left, at)):
             parts.append(part)
             at, left = at + len(part), left - len(part)
         self.part = b"".join(parts)
@@ -134,7 +134,7 @@ def _names(handle: int) -> Iterator[bytes]:
     with os.scandir(handle) as entries:
         for entry in entries:
             name = os.fsencode(entry.name)
-            if not staging.is_temporary(name):
+            if not staging.is_own(name):
                 yield name
 
 

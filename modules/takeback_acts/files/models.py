@@ -12,6 +12,10 @@ Path = Annotated[str, StringConstraints(min_length=1, max_length=12_500)]
 Resource = Annotated[str, StringConstraints(pattern=r"^files:/", max_length=16_384)]
 
 
+# No file is larger anywhere.
+_LARGEST = (1 << 63) - 1
+
+
 class _In(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -25,7 +29,7 @@ class At(_In):
 class Read(At):
     """Which bytes of a file: `limit` of them from `offset` on."""
 
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, le=_LARGEST)
     limit: int | None = Field(default=None, ge=1)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from takeback.context import Scope
 from takeback.errors import RefusedError, UsageError
 from takeback_acts.files.paths import beneath, canonical, encode, join, shown, split
+from takeback_acts.files.staging import is_temporary
 
 
 def resolve(scope: Scope | None, written: str) -> bytes:
@@ -49,10 +50,18 @@ def is_root(scope: Scope | None, path: bytes) -> bool:
 
 
 def target(scope: Scope | None, written: str) -> bytes:
-    """The path that an act changes; raises what `resolve` raises, and RefusedError `files.root`."""
+    """The path that an act changes; raises what `resolve` raises, and RefusedError `files.root`,
+    `files.reserved`.
+    """
     path = resolve(scope, written)
     if is_root(scope, path):
         raise RefusedError("files.root", f"{shown(path)} is a root itself", "Act on what lies in it.")
+    if any(is_temporary(part) for part in path.split(b"/")):
+        raise RefusedError(
+            "files.reserved",
+            f"{shown(path)} has a name that takeback gives to what it is working on",
+            "Choose another name.",
+        )
     return path
 
 

@@ -43,6 +43,11 @@ def temporary(spot: Spot) -> Spot:
     return spot.beside(b".takeback-" + fresh().encode())
 
 
+def is_own(name: bytes) -> bool:
+    """Whether a temporary name is one of this process, so that what lies there is about to go."""
+    return name.startswith(b".takeback-" + _PROCESS.encode()) and is_temporary(name)
+
+
 def is_temporary(name: bytes) -> bool:
     """Whether a name is one that `temporary` makes, or its PART or ASIDE."""
     return _OURS.fullmatch(name) is not None

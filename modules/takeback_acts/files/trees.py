@@ -13,6 +13,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from takeback.errors import RefusedError, TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.mounts import mounted
 from takeback_acts.files.paths import join, shown
 from takeback_acts.files.reading import Reader, steady
 from takeback_acts.files.states import ABSENT, State, file_state, folder_state, link_state
@@ -51,7 +52,8 @@ NOTHING = Seen(ABSENT)
 def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
     """What lies at a place, all of it read through `reader`; a folder with its manifest.
 
-    Raises RefusedError `files.special`, `files.home`, `files.too_deep`, ConflictError `files.unstable`.
+    Raises RefusedError `files.special`, `files.home`, `files.too_deep`, `files.mount`, ConflictError
+    `files.unstable`.
     """
     found = spot.look()
     if found is None:
@@ -61,6 +63,8 @@ def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
         found = os.fstat(handle)
+        if found.st_dev != os.fstat(spot.folder).st_dev:
+            raise mounted(spot.path)
         entries = tuple(_walk(handle, b"", spot.path, reader, home, 1))
     finally:
         os.close(handle)
@@ -99,6 +103,13 @@ def load(manifest: bytes) -> tuple[Entry, ...]:
         ) from None
 
 
+def require_shallow(path: bytes, entries: Iterable[Entry] = ()) -> None:
+    """Raises RefusedError `files.too_deep` for a new folder that acts on those around it would not reach."""
+    inner = max((entry.path.count(b"/") + 1 for entry in entries if entry.state.kind == "dir"), default=0)
+    if path.count(b"/") + inner > _DEEPEST:
+        raise _too_deep(path)
+
+
 def mark(found: os.stat_result) -> Mark:
     """The mark of what was looked at."""
     return Mark(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -121,11 +132,7 @@ def plain(spot: Spot, found: os.stat_result, reader: Reader) -> Seen:
 
 def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, depth: int) -> Iterator[Entry]:
     if depth > _DEEPEST:
-        raise RefusedError(
-            "files.too_deep",
-            f"{shown(path):.200} is nested more than {_DEEPEST} folders deep",
-            "Act on a folder further down.",
-        )
+        raise _too_deep(path)
     for name in sorted(map(os.fsencode, os.listdir(folder))):
         own = Spot(folder, name, join(path, name))
         place = inner + name
@@ -138,10 +145,21 @@ def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, de
             continue
         handle = beneath.open_within(folder, name, own.path, home)
         try:
-            yield Entry(place, folder_state(os.fstat(handle)))
+            found = os.fstat(handle)
+            if found.st_dev != os.fstat(folder).st_dev:
+                raise mounted(own.path)
+            yield Entry(place, folder_state(found))
             yield from _walk(handle, place + b"/", own.path, reader, home, depth + 1)
         finally:
             os.close(handle)
+
+
+def _too_deep(path: bytes) -> RefusedError:
+    return RefusedError(
+        "files.too_deep",
+        f"{shown(path):.200} is nested more than {_DEEPEST} folders deep",
+        "Act on a folder further down.",
+    )
 
 
 def _line(line: bytes) -> Entry:
