@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import stat
+import sys
 from collections.abc import Callable, Mapping
 
-from takeback_acts.files import beneath, trees
+from takeback_acts.files import beneath, failures, trees
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.paths import join
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.trees import Entry, Seen
 
+# Linux: FS_IOC_GETFLAGS with FS_IMMUTABLE_FL and FS_APPEND_FL.
+_GET_FLAGS, _IMMUTABLE, _APPEND = 0x80086601, 0x10, 0x20
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # What stays when the system will not have it removed, or somebody has just put something in.
 _STAYS = {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.EPERM, errno.EACCES, errno.EROFS}
 
@@ -34,9 +40,58 @@ def clear(spot: Spot, seen: Seen, home: Home) -> bool:
     return _clear_folder(spot, b"", known, home)
 
 
+def require_clearable(spot: Spot, home: Home) -> None:
+    """Raises RefusedError `files.denied` for a folder that holds what the system would not let go.
+
+    So that it stays whole rather than half: a name in somebody else's folder, or a file made immutable.
+    """
+    handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
+    try:
+        about = os.fstat(handle)
+        for name in map(os.fsencode, os.listdir(handle)):
+            own = Spot(handle, name, join(spot.path, name))
+            found = own.look()
+            if found is None:
+                continue
+            if _is_another_s(about, found) or _is_fixed(own, found):
+                raise failures.denied(own.path)
+            if stat.S_ISDIR(found.st_mode):
+                require_clearable(own, home)
+    finally:
+        os.close(handle)
+
+
+def _is_another_s(folder: os.stat_result, found: os.stat_result) -> bool:
+    """Whether only somebody else may remove an entry of a folder: a folder of our own we make writable."""
+    user = os.geteuid()
+    if user in (0, folder.st_uid):
+        return False
+    if folder.st_mode & stat.S_ISVTX and found.st_uid != user:
+        return True
+    groups = {os.getegid(), *os.getgroups()}
+    return not folder.st_mode & (stat.S_IWGRP if folder.st_gid in groups else stat.S_IWOTH)
+
+
+def _is_fixed(spot: Spot, found: os.stat_result) -> bool:
+    """Whether a file or folder was made immutable, or one that can only be appended to."""
+    flags = getattr(found, "st_flags", 0)
+    if sys.platform != "linux" or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        return bool(flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND))
+    with contextlib.suppress(OSError):
+        handle = os.open(spot.name, _LOOK, dir_fd=spot.folder)
+        try:
+            got = fcntl.ioctl(handle, _GET_FLAGS, bytes(8))
+        finally:
+            os.close(handle)
+        return bool(int.from_bytes(got[:4], sys.byteorder) & (_IMMUTABLE | _APPEND))
+    return False
+
+
 def _clear_folder(spot: Spot, inner: bytes, known: Mapping[bytes, Entry], home: Home) -> bool:
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
+        if os.fstat(handle).st_dev != os.fstat(spot.folder).st_dev:
+            return False
         _make_writable(handle)
         names = map(os.fsencode, os.listdir(handle))
         left = [name for name in names if not _clear_entry(handle, inner + name, spot.path, known, home)]

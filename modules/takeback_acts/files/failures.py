@@ -58,6 +58,11 @@ def is_folder(path: bytes) -> ConflictError:
     return ConflictError("files.is_folder", f"{shown(path)} is a folder", "Name a file in it.")
 
 
+def denied(path: bytes) -> RefusedError:
+    """The system does not let this path be changed."""
+    return _denied(shown(path))
+
+
 def special(path: bytes) -> RefusedError:
     """The path is a pipe, a socket or a device."""
     return RefusedError(
@@ -107,6 +112,10 @@ def _unreachable(name: str) -> TakebackError:
     )
 
 
+def _denied(name: str) -> RefusedError:
+    return RefusedError("files.denied", f"The system does not allow this on {name}", "Check its permissions.")
+
+
 def _resources(name: str, error: OSError) -> TakebackError | None:
     if error.errno in _FULL:
         return TakebackError(
@@ -118,9 +127,7 @@ def _resources(name: str, error: OSError) -> TakebackError | None:
     if error.errno == errno.EROFS:
         return RefusedError("files.readonly", f"{name} is on a read-only file system", "Nothing was changed.")
     if error.errno in _DENIED:
-        return RefusedError(
-            "files.denied", f"The system does not allow this on {name}", "Check its permissions."
-        )
+        return _denied(name)
     return None
 
 

@@ -16,7 +16,7 @@ from takeback import faults
 from takeback.errors import TakebackError
 from takeback_acts.files import failures, leavings, renames, staging, trees
 from takeback_acts.files.beneath import Home, Spot
-from takeback_acts.files.clearing import clear
+from takeback_acts.files.clearing import clear, require_clearable
 from takeback_acts.files.paths import resource
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
@@ -102,6 +102,7 @@ class Script:
         self.undone = False
         try:
             self._stage(supply, home)
+            self._require_clearable(home)
             faults.point("files.staged")
             for step in self.steps:
                 self._rename(step)
@@ -174,6 +175,13 @@ class Script:
         for step in self.steps:
             if step.swap and step.expect is not None:
                 self._carry(step, step.expect, wanted[step.source])
+
+    def _require_clearable(self, home: Home) -> None:
+        """What would stay half cleared is not begun."""
+        for temp, seen in self.leftovers:
+            if seen.state.kind == "dir" and self._owners[temp].look() is not None:
+                with failures.reported(self._owners[temp].path):
+                    require_clearable(self._owners[temp], home)
 
     def _carry(self, step: Step, replaced: State, wanted: State) -> None:
         """A file that replaces another keeps what its owner has attached to that."""
