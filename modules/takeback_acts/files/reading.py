@@ -12,6 +12,7 @@ from takeback_acts.files.paths import shown
 
 CHUNK = 1 << 20
 _TRIES = 5
+_ZEROS = bytes(CHUNK)
 
 Take = Callable[[int, int], tuple[str, int]]
 
@@ -73,13 +74,23 @@ def read_all(handle: int, size: int) -> bytes:
 
 
 def stream(source: int, target: int | None) -> tuple[str, int]:
-    """Digest and size of an open file's bytes, copied on the way into `target`, in constant memory."""
-    hashed, size = hashlib.sha256(), 0
+    """Digest and size of an open file's bytes, copied on the way into `target`, in constant memory.
+
+    Where a file has holes, so has its copy, in an empty target.
+    """
+    hashed, size, hole = hashlib.sha256(), 0, False
+    holey = target is not None and _has_holes(source)
     while part := os.read(source, CHUNK):
         hashed.update(part)
         size += len(part)
         if target is not None:
-            write_all(target, part)
+            hole = holey and part == _ZEROS
+            if hole:
+                os.lseek(target, len(part), os.SEEK_CUR)
+            else:
+                write_all(target, part)
+    if hole and target is not None:
+        os.ftruncate(target, size)
     return hashed.hexdigest(), size
 
 
@@ -88,6 +99,11 @@ def write_all(target: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(target, view) :]
+
+
+def _has_holes(handle: int) -> bool:
+    found = os.fstat(handle)
+    return found.st_blocks * 512 < found.st_size
 
 
 def _mark(found: os.stat_result) -> tuple[int, int, int]:
