@@ -171,7 +171,9 @@ def _unknown(words: list[str]) -> str:
     """What a command within a line names that isn't there; in a sentence, arguments may be missing."""
     if words[0].rpartition("/")[2] != "takeback":
         return ""
-    command, rest = _find(words[1:])
+    # What comes behind `--` is no option of ours.
+    ours = words[1 : words.index("--")] if "--" in words else words[1:]
+    command, rest = _find(ours)
     if command is None:
         return f"there is no {' '.join(words)}"
     known = {"--help", "-h"} | {name for one in command.params for name in (*one.opts, *one.secondary_opts)}

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from takeback import faults
 from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError, UsageError
 from takeback.kernel import Kernel
 from takeback_acts.files.module import FilesModule
@@ -439,3 +440,27 @@ async def test_a_root_that_was_made_anew_is_captured_anew(bench, root):
     assert running.ended.changed == 1
     await bench.undo(running.ended.act)
     assert (root / "a").read_text() == "1\n"
+
+
+async def test_a_crash_between_the_act_and_the_end_of_its_window_counts_nothing_twice(tmp_path, root):
+    (root / "a").write_text("1")
+
+    def die(name):
+        if name == "files.command_recorded":
+            raise RuntimeError("killed")
+
+    async with _kernel(tmp_path) as kernel:
+        person = kernel.enter("cli:person")
+        begun = await person.call("files.begin_command", cwd=str(root), command=["make"])
+        (root / "a").write_text("2")
+        stop = faults.install(die)
+        try:
+            with pytest.raises(TakebackError):
+                await person.call("files.end_command", window=begun.window)
+        finally:
+            stop()
+    async with _kernel(tmp_path) as kernel:
+        person = kernel.enter("cli:person")
+        ended = await person.call("files.end_command", window=begun.window)
+        assert ended.notes == ["what it changed is in the log"]
+        assert len((await person.call("undo.list")).acts) == 1

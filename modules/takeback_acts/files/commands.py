@@ -11,6 +11,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from takeback import faults
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
@@ -113,6 +114,7 @@ class Commands:
             await self._look(one, window)
         seen = [one.seen(window.id) for one in rooted]
         ended = await self._ledger.record(ctx, window, seen, exit_code=exit_code, interrupted=interrupted)
+        faults.point("files.command_recorded")
         await self._windows.end(window, ended.model_dump())
         for one in rooted:
             one.end(window.id)
