@@ -69,6 +69,12 @@ def test_a_command_that_changes_nothing_says_so_and_leaves_no_act(served: Cli, w
     assert len(served.json("log")["acts"]) == before
 
 
+def test_a_folder_that_is_left_out_is_said_to_be(cli: Cli):
+    ran = cli.run("run", "--", "sh", "-c", "mkdir node_modules; touch node_modules/a")
+    assert ran.err == "takeback: nothing changed (1 left out)\n"
+    assert cli.json("log")["acts"] == []
+
+
 def test_options_behind_the_command_are_the_commands(served: Cli, work: Path):
     assert served.run("run", "echo", "--quiet", "--", "--help").out == "--quiet -- --help\n"
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import TakebackError
-from takeback.store import Store
+from takeback.store import Store, Transaction
 from takeback_acts.files import gitfiles, grouping
 from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.choices import Choices
 from takeback_acts.files.grouping import Grouped
+from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Ended
 from takeback_acts.files.paths import beneath, resource, shown
 from takeback_acts.files.rooted import Found, Seen
@@ -23,6 +24,7 @@ from takeback_acts.files.trees import Entry, dump
 from takeback_acts.files.windows import Window, Windows
 
 _TOOL = "files.end_command"
+_LEFT_OUT = "left_out"
 _TOLD = 50
 _LISTED = 200
 _MOST_ITEMS = 100_000
@@ -33,8 +35,11 @@ _NAMED = 2_000
 class Ledger:
     """Records what commands changed."""
 
-    def __init__(self, store: Store, blobs: Blobs, windows: Windows, choices: Choices) -> None:
+    def __init__(
+        self, store: Store, blobs: Blobs, windows: Windows, choices: Choices, landmarks: Landmarks
+    ) -> None:
         self._store = store
+        self._landmarks = landmarks
         self._choices = choices
         self._blobs = blobs
         self._windows = windows
@@ -79,7 +84,7 @@ class Ledger:
         sorting = _Sorting()
         for path, one in found.items():
             by_tools = _by_tools(one, noted.get(path, []))
-            if by_tools == "all":
+            if by_tools == "all" or (one.before.kind == "absent" and one.after.reason == _LEFT_OUT):
                 sorting.others.append(path)
             elif await self._is_looked_at(path, one):
                 continue
@@ -157,8 +162,14 @@ class Ledger:
             names = manifests
         row["blobs"] = sorted(names) if "inverse_tool" in row else []
         small = intake.small
+        note = await self._note(grouped)
+
+        def keep(tx: Transaction) -> None:
+            insert(tx, small, manifests)
+            note(tx)
+
         # Not left to `undo.record`'s commit: a row would stand for bytes that could not be kept.
-        await self._store.transaction(lambda tx: insert(tx, small, manifests))
+        await self._store.transaction(keep)
         self._windows.ending(window)
         try:
             recorded = await ctx.call("undo.record", row)
@@ -166,6 +177,13 @@ class Ledger:
             await self._windows.reopen(window)
             raise
         return str(recorded.id)
+
+    async def _note(self, grouped: Grouped) -> Callable[[Transaction], None]:
+        """Writes down what leads to the paths, so that an undo can tell when their disk is away."""
+        targets = [item.path for item in grouped.items]
+        anew = [item.path for item in grouped.items if "dir" in (item.before.kind, item.after.kind)]
+        _, write = await to_thread.run_sync(self._landmarks.note, targets, anew)
+        return write
 
 
 class _Sorting:

@@ -102,6 +102,8 @@ def _words(ended: dict[str, Any]) -> str:
         words += f"; take it back with `takeback undo {shortened([act])[act]}`"
     lost = sum(note.startswith("not captured") for note in ended["notes"])
     asides = [f"{lost} not captured"] if lost else []
+    if ended["left_out"]:
+        asides.append(f"{len(ended['left_out'])} left out")
     if ended["coincident"]:
         asides.append(f"{len(ended['coincident'])} may be somebody else's and stay")
     return words + (f" ({', '.join(asides)})" if asides else "")
