@@ -150,6 +150,20 @@ async def test_an_undo_waits_for_the_disk(bench, root, snapshot, tool, args):
     assert snapshot(root, times=False) == before
 
 
+async def test_an_undo_of_a_command_waits_for_the_disk(bench, root):
+    (root / "d").mkdir()
+    agent = bench.agent()
+    begun = await agent.call("files.begin_command", cwd=str(root), command=["make"])
+    (root / "d" / "n").write_text("new")
+    ended = await agent.call("files.end_command", window=begun.window)
+    _unplug(root)
+    with pytest.raises(TakebackError):
+        await bench.undo(ended.act)
+    _plug_in(root)
+    await bench.undo(ended.act)
+    assert os.listdir(root / "d") == []
+
+
 async def test_a_folder_put_back_by_an_earlier_step_is_no_disk_that_is_away(bench, root, snapshot):
     before = snapshot(root, times=False)
     agent = bench.agent()

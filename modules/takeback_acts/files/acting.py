@@ -124,7 +124,8 @@ class Actor:
     def _capture(self, plan: Plan, intake: Intake, script: Script, key: str) -> Callable[[Transaction], None]:
         """The transaction that keeps what an act will destroy, and how to recover it."""
         manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
-        above, write = self.landmarks.note(plan.items)
+        anew = [item.spot.path for item in plan.items if "dir" in (item.now.state.kind, item.want.state.kind)]
+        above, write = self.landmarks.note([item.spot.path for item in plan.items], anew)
 
         def capture(tx: Transaction) -> None:
             insert(tx, intake.small, manifests)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from takeback_acts.files import ancestry
 from takeback_acts.files.paths import content, parse, resource
-from takeback_acts.files.script import Item
 
 if TYPE_CHECKING:
     import sqlite3
@@ -45,16 +44,19 @@ class Landmarks:
         for row in await self._store.read(_rows):
             self._known[row["folder"]], self._at[row["folder"]] = row["identity"], row["at"]
 
-    def note(self, items: Sequence[Item]) -> tuple[dict[str, str], Callable[[Transaction], None]]:
-        """What leads to the items of an act now, and what writes it down in the act's own transaction."""
-        above, now = ancestry.above(item.spot.path for item in items), int(time.time())
+    def note(
+        self, targets: Iterable[bytes], anew: Sequence[bytes]
+    ) -> tuple[dict[str, str], Callable[[Transaction], None]]:
+        """What leads to the paths of an act now, and what writes it down in a transaction of the act. Blocks.
+
+        `anew` are the folders among them that it makes, removes or puts back: others from then on.
+        """
+        above, now = ancestry.above(targets), int(time.time())
         news = [
             (folder, identity, now)
             for folder, identity in above.items()
             if self._known.get(folder) != identity or self._at.get(folder, 0) < now - _DAY
         ]
-        # A folder that an act makes, removes or puts back is another one from then on.
-        anew = [item.spot.path for item in items if "dir" in (item.now.state.kind, item.want.state.kind)]
 
         def write(tx: Transaction) -> None:
             tx.executemany(_FORGET, [_span(path) for path in anew])

@@ -73,7 +73,7 @@ class FilesModule(Module):
         folder = self.host.home.data / "capture"
         self._shelves = Shelves(folder, self._blobs, self._home, self._settings.left_out)
         choices = Choices(self.host.store, self._blobs, self.host.ctx)
-        ledger = Ledger(self.host.store, self._blobs, opened, choices)
+        ledger = Ledger(self.host.store, self._blobs, opened, choices, self._landmarks)
         hours = self._settings.window_hours
         return Commands(self.host, opened, self._shelves, ledger, self._home, hours)
 
