@@ -47,13 +47,12 @@ def require_clearable(spot: Spot, home: Home) -> None:
     """
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
-        about = os.fstat(handle)
         for name in map(os.fsencode, os.listdir(handle)):
             own = Spot(handle, name, join(spot.path, name))
             found = own.look()
             if found is None:
                 continue
-            if _is_another_s(about, found) or _is_fixed(own, found):
+            if _is_another_s(handle, found) or _is_fixed(own, found):
                 raise failures.denied(own.path)
             if stat.S_ISDIR(found.st_mode):
                 require_clearable(own, home)
@@ -61,15 +60,14 @@ def require_clearable(spot: Spot, home: Home) -> None:
         os.close(handle)
 
 
-def _is_another_s(folder: os.stat_result, found: os.stat_result) -> bool:
+def _is_another_s(folder: int, found: os.stat_result) -> bool:
     """Whether only somebody else may remove an entry of a folder: a folder of our own we make writable."""
-    user = os.geteuid()
-    if user in (0, folder.st_uid):
+    about, user = os.fstat(folder), os.geteuid()
+    if user in (0, about.st_uid):
         return False
-    if folder.st_mode & stat.S_ISVTX and found.st_uid != user:
+    if about.st_mode & stat.S_ISVTX and found.st_uid != user:
         return True
-    groups = {os.getegid(), *os.getgroups()}
-    return not folder.st_mode & (stat.S_IWGRP if folder.st_gid in groups else stat.S_IWOTH)
+    return not os.access(b".", os.W_OK | os.X_OK, dir_fd=folder)
 
 
 def _is_fixed(spot: Spot, found: os.stat_result) -> bool:
