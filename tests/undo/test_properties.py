@@ -35,12 +35,12 @@ class Undoing(RuleBasedStateMachine):
         super().__init__()
         self.watch = Watch()
         self.words = 0
-        self.common = False
+        self.common = self.calm = False
 
-    @initialize(common=st.booleans())
-    def begin(self, common: bool) -> None:
-        """With common words, versions come again and again."""
-        self.common = common
+    @initialize(common=st.booleans(), calm=st.booleans())
+    def begin(self, common: bool, calm: bool) -> None:
+        """With common words, versions come again and again; a calm house knows no hand and no force."""
+        self.common, self.calm = common, calm
 
     # ------------------------------------------------------------------ acting
 
@@ -75,6 +75,7 @@ class Undoing(RuleBasedStateMachine):
         ctx = self._as(actor)
         self._acting(actor, ctx.notes.batch(items=items, own=own, key=key, value=self._value(key, 0)))
 
+    @precondition(lambda self: not self.calm)
     @rule(key=keys, value=st.integers(0, 4))
     def edit_by_hand(self, key: str, value: int) -> None:
         if value == 4:
@@ -90,6 +91,7 @@ class Undoing(RuleBasedStateMachine):
         if row := self._pick(act, "done", "failed"):
             self.watch.take_back(self._taker(taker, row), "run", id=row, dependents=dependents)
 
+    @precondition(lambda self: not self.calm)
     @rule(act=which)
     def undo_by_force(self, act: int) -> None:
         if row := self._pick(act, "done", "failed"):
@@ -100,6 +102,7 @@ class Undoing(RuleBasedStateMachine):
         if row := self._pick(act, "undone"):
             self.watch.take_back(self._taker(taker, row), "redo", id=row)
 
+    @precondition(lambda self: not self.calm)
     @rule(act=which)
     def redo_by_force(self, act: int) -> None:
         if row := self._pick(act, "undone"):
@@ -120,6 +123,7 @@ class Undoing(RuleBasedStateMachine):
     def rewind(self, taker: str, what: dict[str, str], skip: bool) -> None:
         self.watch.take_back(self._taker(taker, ""), "rewind", **what, skip_conflicts=skip)
 
+    @precondition(lambda self: not self.calm)
     @rule(what=parts, skip=skips)
     def rewind_by_force(self, what: dict[str, str], skip: bool) -> None:
         self.watch.take_back(self._present(), "rewind", **what, skip_conflicts=skip, force=True)
