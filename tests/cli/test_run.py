@@ -65,13 +65,13 @@ def test_quiet_says_nothing_at_all(served: Cli, work: Path):
 
 def test_a_command_that_changes_nothing_says_so_and_leaves_no_act(served: Cli, work: Path):
     before = len(served.json("log")["acts"])
-    assert served.run("run", "true").err == "takeback: nothing changed\n"
+    assert served.run("run", "true").err == f"takeback: nothing changed in {served.work}\n"
     assert len(served.json("log")["acts"]) == before
 
 
 def test_a_folder_that_is_left_out_is_said_to_be(cli: Cli):
     ran = cli.run("run", "--", "sh", "-c", "mkdir node_modules; touch node_modules/a")
-    assert ran.err == "takeback: nothing changed (1 left out)\n"
+    assert ran.err == f"takeback: nothing changed in {served.work} (1 left out)\n"
     assert cli.json("log")["acts"] == []
 
 

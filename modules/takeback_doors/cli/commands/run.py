@@ -12,6 +12,7 @@ from takeback.errors import NotFoundError, RefusedError, TakebackError
 from takeback_doors.cli.child import Child, exit_code_of
 from takeback_doors.cli.output import report, say
 from takeback_doors.cli.paths import to_resource
+from takeback_doors.cli.plain import visible
 from takeback_doors.cli.shell import Shell
 
 _LINE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -63,6 +64,7 @@ class _Watched:
         self._session = session
         self._quiet = quiet
         self._window = ""
+        self._roots: list[str] = []
 
     def begin(self, command: tuple[str, ...], roots: tuple[str, ...]) -> None:
         asked = {
@@ -71,7 +73,8 @@ class _Watched:
             "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
             "process": os.getpid(),
         }
-        self._window = self._shell.call("files.begin_command", asked, session=self._session)["window"]
+        begun = self._shell.call("files.begin_command", asked, session=self._session)
+        self._window, self._roots = begun["window"], begun["roots"]
 
     def end(self, code: int) -> None:
         """Says what it changed; the window outlives a daemon that was killed meanwhile."""
@@ -90,12 +93,14 @@ class _Watched:
             say(f"takeback: what it changed is not in the log yet: {error.message}")
         else:
             if not self._quiet:
-                say(f"takeback: {_words(ended)}")
+                say(f"takeback: {_words(ended, self._roots)}")
 
 
-def _words(ended: dict[str, Any]) -> str:
+def _words(ended: dict[str, Any], roots: list[str]) -> str:
     number, act = ended["changed"], ended["act"]
-    words = f"changed {number} path{'s' if number != 1 else ''}" if number else "nothing changed"
+    # Where it looked belongs to it: what a command did elsewhere is not in the log.
+    where = " and ".join(visible(root) for root in roots)
+    words = f"changed {number} path{'s' if number != 1 else ''}" if number else f"nothing changed in {where}"
     if act:
         from takeback_doors.cli.ids import shortened
 

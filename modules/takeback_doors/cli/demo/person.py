@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +36,17 @@ class Person:
         """Start the daemon and wait until its doors answer; it is a child, so that none can stay behind."""
         reading, writing = os.pipe()
         try:
-            self._daemon = subprocess.Popen(
-                [*_TAKEBACK, "serve", "--ready-fd", str(writing)],
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[writing],
-                start_new_session=True,  # Ctrl-C is for the demo, which then ends its daemon in order
-            )
+            # An interruption between the daemon's birth and our knowing of it would leave it behind.
+            with _later(signal.SIGINT, signal.SIGTERM):
+                self._daemon = subprocess.Popen(
+                    [*_TAKEBACK, "serve", "--ready-fd", str(writing)],
+                    env=self._environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[writing],
+                    start_new_session=True,  # Ctrl-C is for the demo, which then ends its daemon in order
+                )
         finally:
             os.close(writing)
         with open(reading, "rb") as pipe:
@@ -83,3 +88,17 @@ class Person:
             timeout=_SECONDS,
         )
         return done.stdout
+
+
+@contextmanager
+def _later(*signals: signal.Signals) -> Iterator[None]:
+    """Keeps these signals back until the body has ended."""
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, frame: came.append(number)) for each in signals}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in came:
+            signal.raise_signal(number)
