@@ -71,7 +71,7 @@ def test_a_command_that_changes_nothing_says_so_and_leaves_no_act(served: Cli, w
 
 def test_a_folder_that_is_left_out_is_said_to_be(cli: Cli):
     ran = cli.run("run", "--", "sh", "-c", "mkdir node_modules; touch node_modules/a")
-    assert ran.err == f"takeback: nothing changed in {served.work} (1 left out)\n"
+    assert ran.err == f"takeback: nothing changed in {cli.work} (1 left out)\n"
     assert cli.json("log")["acts"] == []
 
 
