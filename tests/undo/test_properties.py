@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from takeback import Context
 from tests.undo.property_watch import COMMON, LONG_AGO, Watch
 
-keys = st.sampled_from(["a", "d", "d/e"])
-actors = st.sampled_from(["juno s1", "juno s2", "vega s1", "vega s2", "person", "module"])
-takers = st.sampled_from(["person", "person", "person", "actor", "actor", "actor", "juno s1"])
-turns = st.sampled_from(["t1", "t2"])
-values = st.integers(0, 3)
-which = st.integers(0, 9)
-owns = st.sampled_from(["around", "after", "never", "final"])
-parts = st.sampled_from(
-    [
-        {"session": "s1"},
-        {"session": "s2", "turn": "t2"},
-        {"session": "s1", "turn": "t1", "agent": "vega"},
-        {"agent": "juno"},
-        {"since": LONG_AGO},
-    ]
-)
-# Few rules with many ways each: hypothesis leaves whole rules out to look deeper, and acting must not be one.
-ways_to_act = st.sampled_from(["put", "put", "put", "delete", "rename", "batch"])
-ways_to_undo = st.sampled_from(["run", "run", "redo", "redo", "redo", "already", "dependents", "undo"])
+KEYS = ["a", "d", "d/e"]
+ACTORS = ["juno s1", "juno s2", "vega s1", "vega s2", "person", "module"]
+TAKERS = ["person", "person", "person", "actor", "actor", "juno s1"]
+PARTS = [
+    {"session": "s1"},
+    {"session": "s2", "turn": "t2"},
+    {"session": "s1", "turn": "t1", "agent": "vega"},
+    {"agent": "juno"},
+    {"since": LONG_AGO},
+]
+seeds = st.integers(0, 2**64 - 1)
 
 
 class Undoing(RuleBasedStateMachine):
-    """A house in which everybody acts, edits and takes back at will."""
+    """A house in which everybody acts, edits and takes back at will.
+
+    What a step does is drawn from seeds: hypothesis, which leaves whole rules out and repeats others in order
+    to look deeper, finds far less here than chance does. What was drawn is noted.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,77 +38,99 @@ class Undoing(RuleBasedStateMachine):
         self.words = 0
         self.common = self.calm = False
 
-    @initialize(
-        common=st.booleans(),
-        calm=st.booleans(),
-        puts=st.lists(st.tuples(actors, keys, turns), min_size=2, max_size=5),
-    )
-    def begin(self, common: bool, calm: bool, puts: list[tuple[str, str, str]]) -> None:
+    @initialize(seed=seeds)
+    def begin(self, seed: int) -> None:
         """With common words, versions come again and again; a calm house knows no hand and no force."""
-        self.common, self.calm = common, calm
-        for actor, key, turn in puts:
-            self.act("put", actor, key, key, 1, turn, "never")
+        chance = Random(seed)
+        self.seed, self.steps = seed, 0
+        self.common, self.calm = chance.random() < 0.5, chance.random() < 0.5
+
+    @rule(seed=seeds)
+    def step(self, seed: int) -> None:
+        self.steps += 1
+        chance = Random(f"{self.seed} {self.steps} {seed}")
+        ways = [
+            self.act,
+            self.take_one_back,
+            self.rewind,
+            self.edit_by_hand,
+            self.leave_off,
+            self.start_again,
+        ]
+        chance.choices(ways, [40, 40, 12, 0 if self.calm else 6, 1, 1])[0](chance)
 
     # ------------------------------------------------------------------ acting
 
-    @rule(how=ways_to_act, actor=actors, key=keys, to=keys, value=values, turn=turns, own=owns)
-    def act(self, how: str, actor: str, key: str, to: str, value: int, turn: str, own: str) -> None:
-        notes = self._as(actor, turn).notes
+    def act(self, chance: Random) -> None:
+        """Somebody does something."""
+        how = chance.choice(["put", "put", "put", "delete", "rename", "batch"])
+        actor, key, to = chance.choice(ACTORS), chance.choice(KEYS), chance.choice(KEYS)
+        notes = self._as(actor, chance.choice(["t1", "t2"])).notes
+        note(f"{actor}: {how} {key} {to}")
         if how == "put":
-            self.watch.act(actor, notes.put(key=key, value=self._value(key, value)))
+            self.watch.act(actor, notes.put(key=key, value=self._value(key, chance.randrange(4))))
         elif how == "batch":
             items = [{"key": one, "value": self._value(one, 0)} for one in (key, to)]
-            batch = notes.batch(items=items, own=own, key=key, value=self._value(key, 0))
+            own = chance.choice(["around", "after", "never", "final"])
+            batch = notes.batch(items=items, own=own, key=chance.choice(KEYS), value=self._value(key, 0))
             self.watch.act(actor, batch)
         elif how == "delete" and key in self.notes:
             self.watch.act(actor, notes.delete(key=key))
         elif how == "rename" and key in self.notes and to not in self.notes:
             self.watch.act(actor, notes.rename(key=key, to=to))
 
-    @precondition(lambda self: not self.calm)
-    @rule(key=keys, value=st.integers(0, 4))
-    def edit_by_hand(self, key: str, value: int) -> None:
-        if value == 4:
+    def edit_by_hand(self, chance: Random) -> None:
+        """A hand writes past the log."""
+        key, kind = chance.choice(KEYS), chance.randrange(5)
+        note(f"by hand: {key}")
+        if kind == 4:
             self.notes.pop(key, None)
         else:
-            self.notes[key] = self._value(key, value)
+            self.notes[key] = self._value(key, kind)
         self.watch.quiet = False
 
     # ------------------------------------------------------------------ taking back
 
-    @rule(how=ways_to_undo, taker=takers, index=which, force=st.booleans())
-    def take_one_back(self, how: str, taker: str, index: int, force: bool) -> None:
+    def take_one_back(self, chance: Random) -> None:
+        """Somebody undoes or redoes one act, or an undo."""
+        how = chance.choice(["run", "run", "run", "redo", "redo", "redo", "already", "dependents", "undo"])
+        verb = "redo" if how in ("redo", "already") else "run"
+        found = {"redo": ["undone"], "already": ["done", "failed", "final"]}.get(how, ["done", "failed"])
+        rows = self._acts(*found)
         if how == "undo":
-            found, verb = self.watch.undos, "redo" if index % 2 else "run"
-        elif how == "redo":
-            found, verb = self._acts("undone"), "redo"
-        elif how == "already":
-            found, verb = self._acts("done", "failed", "final"), "redo"
-        else:
-            found, verb = self._acts("done", "failed"), "run"
-        if not found:
+            rows, verb = self.watch.undos, chance.choice(["run", "redo"])
+        if not rows:
             return
-        row = found[-1 - index % len(found)]
-        asked: dict[str, Any] = {"dependents": True} if how == "dependents" else {}
-        if force and not self.calm:
-            self.watch.take_back(self._present(), verb, id=row, force=True, **asked)
-        else:
-            self.watch.take_back(self._taker(taker, row), verb, id=row, **asked)
+        row = rows[-1 - chance.randrange(min(len(rows), 5))]
+        asked: dict[str, Any] = {"id": row}
+        if how == "dependents":
+            asked["dependents"] = True
+        self._take_back(chance, verb, asked)
 
-    @rule(taker=takers, what=parts, skip=st.booleans(), force=st.booleans(), failing=st.integers(0, 35))
-    def rewind(self, taker: str, what: dict[str, str], skip: bool, force: bool, failing: int) -> None:
-        forced = {"force": True} if force and not self.calm else {}
-        if failing < 9:  # after up to two inverses, in one of three ways
-            self.watch.notebook.break_next(["before", "inside", "late"][failing % 3], after=failing // 3)
-        ctx = self._present() if forced else self._taker(taker, "")
-        self.watch.take_back(ctx, "rewind", **what, **forced, skip_conflicts=skip)
+    def rewind(self, chance: Random) -> None:
+        """Somebody rewinds, and perhaps an inverse fails."""
+        asked: dict[str, Any] = {**chance.choice(PARTS), "skip_conflicts": chance.random() < 0.6}
+        if chance.random() < 0.3:
+            how = chance.choice(["before", "inside", "late"])
+            self.watch.notebook.break_next(how, after=chance.randrange(4))
+        self._take_back(chance, "rewind", asked)
         self.watch.notebook.failures = []
 
-    @rule(index=which)
-    def undo_without_the_owner(self, index: int) -> None:
+    def _take_back(self, chance: Random, verb: str, asked: dict[str, Any]) -> None:
+        taker = chance.choice(TAKERS)
+        if force := not self.calm and chance.random() < 0.15:
+            taker, asked["force"] = "person", True
+        if taker == "actor":
+            taker = self.watch.actors.get(asked.get("id", ""), "juno s1")
+        note(f"{taker}: {verb} {asked}")
+        ctx = self.watch.house.person(present=True) if force else self._as(taker)
+        self.watch.take_back(ctx, verb, **asked)
+
+    def leave_off(self, chance: Random) -> None:
+        """Somebody undoes an act whose owner is switched off."""
         if found := self._acts("done", "failed"):
-            row = found[-1 - index % len(found)]
-            kernel, before = self.watch.house.kernel, self.watch.world()
+            row, kernel, before = chance.choice(found), self.watch.house.kernel, self.watch.world()
+            note(f"without the owner: {row}")
             self.watch.do(kernel.set_enabled("notes", False))
             plan = self.watch.do(self._as("person").undo.preview(id=row)).plan
             code = self.watch.refusal(self._as("person").undo.run(id=row, digest=plan.digest))
@@ -122,8 +141,9 @@ class Undoing(RuleBasedStateMachine):
                 self.watch.require_unchanged(before)
             assert self.notes == before.notes
 
-    @rule()
-    def start_again(self) -> None:
+    def start_again(self, chance: Random) -> None:
+        """Everything is stopped and started."""
+        note("start again")
         before = self.watch.world()
         self.watch.close()
         self.watch.open()
@@ -142,13 +162,6 @@ class Undoing(RuleBasedStateMachine):
             return house.person() if actor == "person" else house.module()
         name, session = actor.split()
         return house.agent(name, session=session, turn=turn)
-
-    def _present(self) -> Context:
-        return self.watch.house.person(present=True)
-
-    def _taker(self, taker: str, row: str) -> Context:
-        """Who takes an act back: with `actor` the one who did it."""
-        return self._as(self.watch.actors.get(row, "juno s1") if taker == "actor" else taker)
 
     def _acts(self, *states: str) -> list[str]:
         """The acts in these states, oldest first."""
