@@ -66,6 +66,35 @@ async def test_nothing_is_called_redone_over_what_came_since(at):
     assert (at.values, await at.state(gone)) == ({}, "done")
 
 
+async def test_nothing_is_called_redone_when_it_is_not_as_the_undo_found_it(at):
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    gone = (await at.agent().notes.delete(key="a")).act
+    for tool, act in (("run", gone), ("run", put), ("redo", gone), ("run", gone), ("redo", put)):
+        await me.call(f"undo.{tool}", {"id": act})
+    assert at.values == {"a": "1"}
+    for force in (False, True):
+        with pytest.raises(ConflictError) as refused:
+            await at.person(present=True).undo.redo(id=gone, force=force)
+        assert refused.value.code == "undo.conflict"
+    assert (at.values, await at.state(gone)) == ({"a": "1"}, "undone")
+
+
+async def test_what_had_nothing_to_do_keeps_its_place_in_a_rewind_and_its_redo(at):
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    gone = (await at.agent().notes.delete(key="a")).act
+    for tool, act in (("run", gone), ("run", put), ("redo", gone)):
+        await me.call(f"undo.{tool}", {"id": act})
+    newer = (await at.agent().notes.put(key="a", value="2")).act
+    rewind = await me.undo.rewind(session="s1")
+    assert [step.act for step in rewind.plan.steps] == [newer, gone]
+    redo = await me.undo.redo(id=rewind.act)
+    assert [step.act for step in redo.plan.steps] == [gone, newer]
+    assert at.values == {"a": "2"}
+    assert [await at.state(act) for act in (put, gone, newer)] == ["undone", "done", "done"]
+
+
 async def test_a_redone_act_is_later_than_what_was_done_before_its_redo(at):
     me = at.person()
     first = (await at.agent().notes.put(key="a", value="1")).act

@@ -15,6 +15,7 @@ from takeback import Check, Context, Host, Module, tool
 from takeback.errors import RefusedError, TakebackError
 from takeback_core.undo import models, retention, rows, schema, selection
 from takeback_core.undo.actors import Actors, standing
+from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.listing import page
 from takeback_core.undo.looking import verdict, versions
@@ -22,7 +23,6 @@ from takeback_core.undo.planner import Planner, require_force
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.runner import Runner
 from takeback_core.undo.running import Running
-from takeback_core.undo.selection import Chosen
 from takeback_core.undo.settling import Settler, settle_by_word
 from takeback_core.undo.taps import Taps
 from takeback_core.undo.undoing import Request, Undoing

@@ -10,12 +10,12 @@ from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store
 from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import may_undo
+from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Effect, Status, Step, Touched
 from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row
-from takeback_core.undo.selection import Chosen
 from takeback_core.undo.steps import Draft, PlannedStep, overtake, simple_effect, unchanged
 
 
@@ -46,7 +46,8 @@ class _Drafting:
         self._seen = chosen.seen
         self._redoing = chosen.sets == "done"
         self._acts = {need: subject.row for subject in chosen.subjects for need in subject.needs}
-        self._still = chosen.still
+        self._stuck = chosen.stuck
+        self._left = chosen.left
         self._force = force
         self._rehearsal: dict[str, Any] = {}
         self._versions: dict[str, str] = {}
@@ -66,21 +67,28 @@ class _Drafting:
 
     async def _work_out(self, planned: PlannedStep) -> None:
         row = planned.row
-        if why := self._still.get(row.id) or _not_reversible(row):
+        if why := self._stuck.get(row.id) or _not_reversible(row):
             planned.stop("not_undoable", why)
-        elif row.id in self._still:
+        elif row.id in self._left:
             await self._leave_so(planned)
         else:
             await self._work_out_inverse(planned)
 
     async def _leave_so(self, planned: PlannedStep) -> None:
         """Nothing is to be run, but nothing is called redone either over what came since."""
-        if self._redoing and await self._rests_on(planned, {}, so_already=False):
-            if not self._force:
+        row, found = planned.row, self._left[planned.row.id]
+        now = planned.expected = await self._now(row.touched)
+        if self._redoing:
+            if await self._rests_on(planned, now, so_already=False):
                 return
-            planned.step.forced = True
+            changed = [item for item in row.touched if now[item.resource] != found.get(item.resource)]
+            for item in changed:
+                planned.clash(item, now, "conflict", "somebody changed it since")
+            if changed:
+                return
         planned.idle = True
-        planned.step.effects = [unchanged(item, "") for item in planned.row.touched]
+        planned.step.effects = [unchanged(item, now[item.resource]) for item in row.touched]
+        self._remember(planned)
 
     async def _work_out_inverse(self, planned: PlannedStep) -> None:
         row = planned.row

@@ -68,7 +68,7 @@ class Row:
     pinned: int
     touched: list[Touched] = field(default_factory=list)
     has_children: bool = False
-    stands: int = 0
+    stands: float = 0
 
     @property
     def undoable(self) -> bool:
@@ -251,7 +251,9 @@ def adopt(db: Database, row_id: str, path: str) -> None:
     )
 
 
-def later(db: Database, resource: str, since: int, seen: Collection[int], *, new: bool = False) -> list[Row]:
+def later(
+    db: Database, resource: str, since: float, seen: Collection[int], *, new: bool = False
+) -> list[Row]:
     """Live acts that stand since later, but those seen, on a resource, beneath it or on a folder around it.
 
     With `new` none that was only redone since. The newest ones, where there are very many.

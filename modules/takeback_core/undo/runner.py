@@ -16,6 +16,7 @@ from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
+from takeback_core.undo.chosen import Chosen, Subject
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Outcome, Result
@@ -23,7 +24,6 @@ from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row
 from takeback_core.undo.running import Running, RunningStep
 from takeback_core.undo.runs import RunRecord, RunSubject, finish, release, standing_counters
-from takeback_core.undo.selection import Chosen, Subject
 from takeback_core.undo.steps import Draft, PlannedStep
 
 # A run that outlives its lease has died or hangs; only another daemon on the same database would ask.
@@ -253,7 +253,8 @@ def _record(chosen: Chosen, draft: Draft) -> RunRecord:
     running = [step for step in draft.steps if step.runs]
     ids = {step.row.id for step in running}
     return RunRecord(
-        steps=[step.row.id for step in running if not step.idle],
+        order=[step.row.id for step in running],
+        left={step.row.id: step.expected for step in running if step.idle},
         subjects=[
             RunSubject(id=one.row.id, was=one.row.state, needs=sorted(one.needs))
             for one in chosen.subjects

@@ -28,17 +28,24 @@ class RunSubject(BaseModel):
 class RunRecord(BaseModel):
     """What the row of an undo remembers: enough to finish it or to take it back after a crash.
 
-    `steps` are the rows whose inverses run, `started` and `predicted` the versions before and after all of
-    them. With a key also what was asked, and the plan to answer again.
+    `order` holds the rows that are reversed, first one first, and `left` those among them for which nothing
+    had to run, with the versions they were found with. `started` and `predicted` are the versions before and
+    after all of it. With a key also what was asked, and the plan to answer again.
     """
 
-    steps: list[str]
+    order: list[str]
+    left: dict[str, dict[str, str]]
     subjects: list[RunSubject]
     sets: str
     started: dict[str, str]
     predicted: dict[str, str]
     asked: str | None = None
     plan: Plan | None = None
+
+    @property
+    def steps(self) -> list[str]:
+        """The rows whose inverses run."""
+        return [row_id for row_id in self.order if row_id not in self.left]
 
 
 def run_record(row: Row) -> RunRecord:

@@ -90,11 +90,11 @@ class Settler:
         if now is None:
             return False
         when = "later" if row.id in self._runner.held else "after a restart"
-        if await self._is_complete(record, counters, now):
+        stands = await self._without_counter(record, counters, now)
+        if await self._is_complete(record, counters, stands, now):
             by, why = row.actor, f"finished {when}"
             await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
             return True
-        stands = await self._without_counter(record, counters, now)
         within = ctx._replace(calls=(*ctx.calls, f"settle-{row.id}"))
         await self._runner.put_back(within, row.id, row.actor)
         why = "an inverse that ran recorded no way back" if stands else f"taken back {when}"
@@ -103,14 +103,14 @@ class Settler:
         )
         return True
 
-    async def _is_complete(self, record: RunRecord, counters: list[Row], now: dict[str, str]) -> bool:
+    async def _is_complete(
+        self, record: RunRecord, counters: list[Row], stands: set[str | None], now: dict[str, str]
+    ) -> bool:
         inner = {counter.id for counter in counters}
         if any(counter.subject in inner for counter in counters):
             return False  # somebody had begun to put it back
-        if record.predicted and all(now.get(name) == version for name, version in record.predicted.items()):
-            return True
         done = [counter for counter in counters if counter.state == "done"]
-        if not set(record.steps) <= {counter.subject for counter in done}:
+        if not set(record.steps) <= {counter.subject for counter in done} | stands:
             return False
         # A step before the last one is through; of the last one its counters must tell.
         last = await self._store.read(lambda db: rows.one(db, record.steps[-1]) if record.steps else None)

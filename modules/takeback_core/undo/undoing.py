@@ -11,11 +11,11 @@ from takeback.errors import ConflictError, RefusedError, UsageError
 from takeback.store import Store
 from takeback_core.undo import rows
 from takeback_core.undo.actors import Actors
+from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
 from takeback_core.undo.runner import Runner
 from takeback_core.undo.runs import run_record
-from takeback_core.undo.selection import Chosen
 from takeback_core.undo.steps import Draft
 
 
