@@ -120,6 +120,8 @@ class _Client:
         status = self._reader.readline()
         length, chunked = 0, False
         while (line := self._reader.readline()) != b"\r\n":
+            if not line:
+                raise RuntimeError("the server hung up")
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
             chunked = chunked or name.lower() == b"transfer-encoding"
