@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.measure import Figure, compare, per_call
 from benchmarks.records import NotesModule
-from takeback import Context, Kernel
+from takeback import Context, Kernel, moments
 from takeback.store import Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.models import Touched
@@ -69,7 +69,7 @@ def _insert(tx: Transaction, number: int) -> str:
     agent = "juno" if number % 2 else "vega"
     row = {
         "id": rows.new_id(),
-        "at": rows.now(),
+        "at": moments.stamp(),
         "actor": f"mcp:agent:{agent}",
         "via": f"mcp:agent:{agent}",
         "recorded_by": "module:notes",

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from takeback_core.undo.rows import iso
+from takeback.moments import stamp
 from tests.undo.house import house
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ async def put(at, key="a", value="1", **who):
 
 async def age(at, days, *ids, roles=("act", "undo", "counter")):
     """Make rows as old as that: those named, else all of some roles."""
-    when = iso(datetime.now(UTC) - timedelta(days=days))
+    when = stamp(datetime.now(UTC) - timedelta(days=days))
     for row in await at.rows():
         if row["id"] in ids or (not ids and row["role"] in roles):
             await at.change("UPDATE undo_acted SET at = ? WHERE id = ?", when, row["id"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from takeback import faults
+from takeback import faults, moments
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import RefusedError, UsageError
@@ -124,7 +124,7 @@ class Recorder:
         path = "/".join(ctx.calls[:-1])
         row: dict[str, Any] = {
             "id": rows.new_id(),
-            "at": rows.now(),
+            "at": moments.stamp(),
             "actor": ctx.origin,
             "via": ctx.chain[-2] if len(ctx.chain) > 1 else ctx.caller,
             "recorded_by": ctx.caller,

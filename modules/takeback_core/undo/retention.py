@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from takeback import moments
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.happenings import UndoExpired
@@ -40,7 +41,7 @@ async def expire(store: Store, days: float, *, dry_run: bool = False) -> Expiry:
     An act, those recorded inside it, the undos and redos that gave it its state and what these recorded
     stay as long as one of them is younger, pinned or still going on.
     """
-    before = rows.iso(datetime.now(UTC) - timedelta(days=days))
+    before = moments.stamp(datetime.now(UTC) - timedelta(days=days))
     doomed: set[int] = set()
     reached = ("", 0)
     while True:

@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
@@ -142,16 +141,6 @@ def new_id() -> str:
     )
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def now() -> str:
-    """The time, ISO 8601 in UTC with milliseconds."""
-    return iso(datetime.now(UTC))
-
-
-def iso(moment: datetime) -> str:
-    """A moment as the log writes it."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def dumps(value: Any) -> str:

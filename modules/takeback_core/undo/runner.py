@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from takeback import faults
+from takeback import faults, moments
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
@@ -134,7 +134,7 @@ class Runner:
             raise ConflictError(
                 "undo.changed", "The log has changed since the plan was made", "Look again and retry."
             )
-        until = rows.iso(datetime.now(UTC) + _LEASE)
+        until = moments.stamp(datetime.now(UTC) + _LEASE)
         rows.update(
             tx, row.id, state="undoing", lease_owner=self._boot, lease_until=until, tries=now.tries + 1
         )
@@ -272,7 +272,7 @@ def _run_row(
     caller = Caller.parse(ctx.origin)
     return {
         "id": rows.new_id(),
-        "at": rows.now(),
+        "at": moments.stamp(),
         "actor": ctx.origin,
         "via": ctx.caller,
         "recorded_by": "module:undo",

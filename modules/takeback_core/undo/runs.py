@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from takeback import moments
 from takeback.errors import TakebackError
 from takeback.store import Transaction
 from takeback_core.undo import rows
@@ -68,7 +69,7 @@ def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str
     undone = record.sets == "undone"
     changes: dict[str, Any] = {
         "state": record.sets,
-        "undone_at": rows.now() if undone else None,
+        "undone_at": moments.stamp() if undone else None,
         "undone_by": by if undone else None,
         "undone_in": run_id if undone else None,
         "redone_in": None if undone else run_id,
@@ -133,7 +134,7 @@ def _supersede(tx: Transaction, earlier: str, run_id: str, by: str) -> None:
         return
     held = [rows.one(tx, subject.id) for subject in run_record(row).subjects]
     if not any(one is not None and one.rests_in == earlier for one in held):
-        rows.update(tx, earlier, state="undone", undone_at=rows.now(), undone_by=by, undone_in=run_id)
+        rows.update(tx, earlier, state="undone", undone_at=moments.stamp(), undone_by=by, undone_in=run_id)
 
 
 def _subject_of(record: RunRecord, failing: Row) -> str | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
+from takeback import moments
 from takeback.context import Context
 from takeback.errors import UsageError
 from takeback_core.undo import models, resources, rows
@@ -127,8 +126,7 @@ def touching(resource: str, *, around: bool = False) -> tuple[str, list[object]]
 def moment(text: str) -> str:
     """A time given by a caller as the log writes it; raises `undo.time` when it is none."""
     try:
-        parsed = datetime.fromisoformat(text)
-        return rows.iso(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+        return moments.stamp(moments.parse(text))
     except (ValueError, OverflowError):
         raise UsageError(
             "undo.time", f"{text[:40]!r} is not an ISO 8601 time", "Give for example 2026-11-30T09:00:00Z."
