@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from takeback_acts.files import large
+from takeback_acts.files import failures
 from takeback_acts.files.large import LargeBlobs
 from takeback_acts.files.reading import digest, read_all
 
@@ -107,7 +107,7 @@ class Blobs:
         found = await self._store.read(lambda db: _rows(db, digests))
         for sha256, data in found.items():
             if digest(data) != sha256:
-                raise large.corrupt(sha256)
+                raise failures.blob_corrupt(sha256)
         return found
 
     async def has(self, digests: Collection[str]) -> set[str]:

@@ -147,3 +147,21 @@ def _others(name: str, error: OSError) -> TakebackError:
             "Write it there anew, then delete the old one.",
         )
     return TakebackError("files.io", f"The system failed on {name}: {error.strerror}", "Look at the disk.")
+
+
+def blob_missing(sha256: str) -> NotFoundError:
+    """The store holds no such blob."""
+    return NotFoundError(
+        "files.blob_missing",
+        f"The kept bytes {sha256[:12]}… are no longer in the store",
+        "What they held can't be brought back from here.",
+    )
+
+
+def blob_corrupt(sha256: str) -> TakebackError:
+    """A blob's bytes are not those of its name."""
+    return TakebackError(
+        "files.blob_corrupt",
+        f"The kept bytes {sha256[:12]}… were damaged on disk",
+        "Nothing was changed. Check the disk; a backup of takeback's data folder may hold them whole.",
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from takeback import faults
 from takeback.durable import sync, sync_folder
-from takeback.errors import NotFoundError, TakebackError
+from takeback.errors import NotFoundError
 from takeback_acts.files import failures
 from takeback_acts.files.reading import CHUNK, digest, stream, write_all
 
@@ -51,7 +51,7 @@ class LargeBlobs:
         try:
             return os.open(self._path(sha256), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            raise missing(sha256) from None
+            raise failures.blob_missing(sha256) from None
 
     def copy_to(self, sha256: str, target: int) -> None:
         """Writes a blob into an open file and verifies it on the way.
@@ -64,7 +64,7 @@ class LargeBlobs:
         finally:
             os.close(source)
         if found != sha256:
-            raise corrupt(sha256)
+            raise failures.blob_corrupt(sha256)
 
     def read(self, sha256: str) -> bytes:
         """A blob's bytes, verified; raises what `copy_to` raises."""
@@ -72,7 +72,7 @@ class LargeBlobs:
         with os.fdopen(source, "rb") as file:
             data = file.read()
         if digest(data) != sha256:
-            raise corrupt(sha256)
+            raise failures.blob_corrupt(sha256)
         return data
 
     def has(self, sha256: str) -> bool:
@@ -149,24 +149,6 @@ class LargeBlobs:
 
     def _files(self) -> Iterator[Path]:
         return self._folder.glob("[0-9a-f][0-9a-f]/*")
-
-
-def missing(sha256: str) -> NotFoundError:
-    """The store holds no such blob."""
-    return NotFoundError(
-        "files.blob_missing",
-        f"The kept bytes {sha256[:12]}… are no longer in the store",
-        "What they held can't be brought back from here.",
-    )
-
-
-def corrupt(sha256: str) -> TakebackError:
-    """A blob's bytes are not those of its name."""
-    return TakebackError(
-        "files.blob_corrupt",
-        f"The kept bytes {sha256[:12]}… were damaged on disk",
-        "Nothing was changed. Check the disk; a backup of takeback's data folder may hold them whole.",
-    )
 
 
 def _filled(target: int, data: bytes, sha256: str) -> tuple[str, int]:

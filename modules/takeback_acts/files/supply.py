@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from takeback_acts.files.large import LargeBlobs, corrupt, missing
+from takeback_acts.files import failures
+from takeback_acts.files.large import LargeBlobs
 from takeback_acts.files.reading import write_all
 
 Fetch = Callable[[Collection[str]], dict[str, bytes]]
@@ -49,13 +50,13 @@ class Supply:
         wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand and sha256 not in self._portion]
         absent = set(wanted) - self._has(wanted) if wanted else set()
         if absent:
-            raise missing(min(absent))
+            raise failures.blob_missing(min(absent))
         for start in range(0, len(wanted), _PORTION):
             portion = wanted[start : start + _PORTION]
             small = self._fetch(portion)
             for sha256 in portion:
                 if sha256 not in small and not self._files.is_sound(sha256):
-                    raise corrupt(sha256)
+                    raise failures.blob_corrupt(sha256)
 
     def _small(self, sha256: str) -> bytes | None:
         if sha256 in self._at_hand:

@@ -7,28 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError
+from takeback.errors import ConflictError, RefusedError, TakebackError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-
-
-def missing(sha256: str) -> NotFoundError:
-    """The store holds no such blob."""
-    return NotFoundError(
-        "files.blob_missing",
-        f"The kept bytes {sha256[:12]}… are no longer in the store",
-        "What they held can't be brought back from here.",
-    )
-
-
-def damaged(sha256: str) -> TakebackError:
-    """A blob's bytes are not those of its name, or can't be read."""
-    return TakebackError(
-        "files.blob_corrupt",
-        f"The kept bytes {sha256[:12]}… were damaged on disk",
-        "Nothing was changed. Check the disk; a backup of takeback's data folder may hold them whole.",
-    )
 
 
 def full(limit: int) -> TakebackError:

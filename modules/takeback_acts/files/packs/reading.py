@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
+from takeback_acts.files.failures import blob_corrupt, blob_missing
 from takeback_acts.files.packs import apart, failures, mending, record, squeeze
 from takeback_acts.files.packs.apart import Apart
 from takeback_acts.files.packs.catalog import Catalog
@@ -82,7 +83,7 @@ class Reader:
             with failures.reported(self._catalog.folder):
                 if not mending.mend(self._catalog) and not self._moved(digest):
                     break
-        raise failures.damaged(sha256) if broken else failures.missing(sha256)
+        raise blob_corrupt(sha256) if broken else blob_missing(sha256)
 
     def _moved(self, digest: bytes) -> bool:
         return self._catalog.find(digest) is not None
@@ -110,7 +111,7 @@ class Reader:
         try:
             return Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
         except FileNotFoundError:
-            raise failures.missing(sha256) from None
+            raise blob_missing(sha256) from None
         except OSError as error:
             raise failures.failure(path, error) from error
 
@@ -128,7 +129,7 @@ class Reader:
     def _broken(self, sha256: str, entry: Entry) -> Exception:
         """Notes that a blob can't be counted on, so that whoever keeps it again mends it."""
         self._catalog.broken.add((entry.segment, entry.offset))
-        return failures.damaged(sha256)
+        return blob_corrupt(sha256)
 
 
 def _no_limit(size: int) -> None:
