@@ -5,7 +5,8 @@ from __future__ import annotations
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from takeback import NotFoundError, RefusedError, TakebackError
-from takeback_doors.mcp.gate import Message, Receive, Scope, Send, answer
+from takeback_doors.mcp.exchange import Message, Receive, Scope, Send
+from takeback_doors.mcp.gate import answer
 from takeback_doors.mcp.visitors import KEY, Visitor, Visitors, bearer
 
 PATH = "/mcp"

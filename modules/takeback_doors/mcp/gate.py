@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import parse_qsl
 
-import anyio
-
 from takeback.errors import RefusedError, TakebackError, UsageError
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from takeback_doors.mcp.exchange import App, Exchange, Receive, RefusedRequest, Scope, Send, too_large
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _SAME_SITE = frozenset({b"same-origin", b"none"})
 _CHECKED = frozenset({b"origin", b"sec-fetch-site", b"content-length"})
 _SECRETS = frozenset({"token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey", "key"})
-
-
-class RefusedRequest(Exception):  # noqa: N818 - an answer, not a failure
-    """A request that goes no further, with the HTTP status it gets."""
-
-    def __init__(self, status: int, error: TakebackError) -> None:
-        super().__init__(error.code)
-        self.status = status
-        self.error = error
 
 
 class Gate:
@@ -52,7 +34,7 @@ class Gate:
             return
         try:
             self._check(scope)
-            await self._app(scope, _Body(receive, self._limit, self._timeout), send)
+            await Exchange(receive, send, self._limit, self._timeout).serve(self._app, scope)
         except RefusedRequest as refusal:
             await answer(send, refusal.status, refusal.error)
 
@@ -80,42 +62,7 @@ class Gate:
         if name == b"sec-fetch-site" and method not in _SAFE and value not in _SAME_SITE:
             raise _foreign("another site")
         if name == b"content-length" and value.isdigit() and int(value) > self._limit:
-            raise _too_large(self._limit)
-
-
-class _Body:
-    """A request's body, given to the application in one piece: bounded in size and in time."""
-
-    __slots__ = ("_given", "_limit", "_receive", "_timeout")
-
-    def __init__(self, receive: Receive, limit: int, timeout: float) -> None:
-        self._receive = receive
-        self._limit = limit
-        self._timeout = timeout
-        self._given = False
-
-    async def __call__(self) -> Message:
-        if self._given:
-            return await self._receive()
-        self._given = True
-        with anyio.move_on_after(self._timeout):
-            return await self._whole()
-        raise RefusedRequest(408, _slow(self._timeout))
-
-    async def _whole(self) -> Message:
-        message = await self._receive()
-        if not message.get("more_body") and len(message.get("body", b"")) <= self._limit:
-            return message
-        parts, size = [], 0
-        while message["type"] == "http.request":
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._limit:
-                raise _too_large(self._limit)
-            if not message.get("more_body"):
-                return {"type": "http.request", "body": b"".join(parts), "more_body": False}
-            message = await self._receive()
-        return message
+            raise too_large(self._limit)
 
 
 async def answer(send: Send, status: int, error: TakebackError, *headers: tuple[bytes, bytes]) -> None:
@@ -126,18 +73,6 @@ async def answer(send: Send, status: int, error: TakebackError, *headers: tuple[
         head.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
-
-
-def _too_large(limit: int) -> RefusedRequest:
-    """The refusal of a body over `limit` bytes."""
-    return RefusedRequest(
-        413,
-        UsageError(
-            "http.too_large",
-            f"The request's body has more than {limit} bytes",
-            "Send the content in parts, or raise body_limit in the [mcp] settings.",
-        ),
-    )
 
 
 def _check_query(query: bytes) -> None:
@@ -176,13 +111,4 @@ def _unknown_host() -> TakebackError:
         "http.host",
         "The request is addressed to a host that is not this one",
         "Use the address that `takeback status` shows; add another one under hosts in the [mcp] settings.",
-    )
-
-
-def _slow(seconds: float) -> TakebackError:
-    return TakebackError(
-        "http.slow",
-        f"The request's body did not arrive within {seconds:g} s",
-        "Send the body at once.",
-        retryable=True,
     )

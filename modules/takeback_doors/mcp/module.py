@@ -102,6 +102,7 @@ class McpModule(Module):
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         manager = StreamableHTTPSessionManager(
             self._server,
+            json_response=True,
             security_settings=security,
             max_request_body_size=self._settings.body_limit,
             max_sessions=_SESSIONS,

@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 
 from takeback import TakebackError
-from takeback_doors.mcp.gate import App
+from takeback_doors.mcp.exchange import App
 from takeback_doors.mcp.models import Settings
 
 # Who listens everywhere is found here as well.
