@@ -23,7 +23,7 @@ async def figures() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder).resolve() / "work"
         work.mkdir()
-        numbers = count()
+        numbers, path = count(), str(work / "ours")
         modules = [UndoModule, FilesModule, AuditModule]
         async with Kernel(Path(folder) / "home", settings={}, modules=modules) as kernel:
             ctx = kernel.enter("cli:person", session="bench")
@@ -31,9 +31,7 @@ async def figures() -> list[Figure]:
             async def ours() -> float:
                 started = time.perf_counter()
                 for _ in range(_TIMES):
-                    await ctx.call(
-                        "files.write", {"path": str(work / "ours"), "content": _text(next(numbers))}
-                    )
+                    await ctx.call("files.write", {"path": path, "content": _text(next(numbers))})
                 return (time.perf_counter() - started) / _TIMES
 
             async def bare() -> float:

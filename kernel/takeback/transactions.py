@@ -92,11 +92,9 @@ def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         faults.point("store.begun")
-        if len(batch) == 1:
-            _run_alone(connection, batch[0])
-        else:
-            for job in batch:
-                _run_beside(connection, job)
+        _run_first(connection, batch[0])
+        for job in batch[1:]:
+            _run_beside(connection, job)
         faults.point("store.ran")
         if connection.in_transaction:
             connection.execute("COMMIT")
@@ -106,11 +104,12 @@ def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
         connection.rollback()
 
 
-def _run_alone(connection: sqlite3.Connection, job: Job[Any]) -> None:
-    """Without a savepoint, which a single job doesn't need."""
+def _run_first(connection: sqlite3.Connection, job: Job[Any]) -> None:
+    """Without a savepoint: what is undone with it is its own alone."""
     _run(connection, job)
     if job.error is not None:
         connection.rollback()
+        connection.execute("BEGIN IMMEDIATE")
 
 
 def _run_beside(connection: sqlite3.Connection, job: Job[Any]) -> None:

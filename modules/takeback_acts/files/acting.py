@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from anyio import CancelScope, from_thread, to_thread
+from anyio import from_thread, to_thread
+from anyio.lowlevel import current_token
 
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Job, Store, Transaction
-from takeback_acts.files import failures, mounts, recovery, staging, trees
-from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files import ancestry, failures, mounts, recovery, staging, trees
+from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files.hands import Hands
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Effect
 from takeback_acts.files.paths import content, resource
@@ -57,10 +58,17 @@ class Actor:
     """Captures paths and carries plans out."""
 
     def __init__(
-        self, store: Store, blobs: Blobs, home: Home, windows: Windows, landmarks: Landmarks
+        self,
+        store: Store,
+        blobs: Blobs,
+        home: Home,
+        windows: Windows,
+        landmarks: Landmarks,
+        hands: Hands,
     ) -> None:
         self.blobs = blobs
         self.home = home
+        self._hands = hands
         self.landmarks = landmarks
         self._store = store
         self._windows = windows
@@ -83,49 +91,53 @@ class Actor:
 
     def supply(self, at_hand: Mapping[str, bytes]) -> Supply:
         """Bytes for a worker thread."""
-        blobs = self.blobs
+        blobs, token = self.blobs, current_token()
         return Supply(
             blobs.files,
             at_hand,
-            lambda digests: from_thread.run(blobs.fetch, digests),
-            lambda digests: from_thread.run(blobs.has, digests),
+            lambda digests: from_thread.run(blobs.fetch, digests, token=token),
+            lambda digests: from_thread.run(blobs.has, digests, token=token),
         )
 
-    async def carry_out(self, ctx: Context, plan: Plan, intake: Intake) -> Carried:
+    async def carry_out(self, ctx: Context, plan: Plan, intake: Intake, places: Folders) -> Carried:
         """Does it: what was captured and the intent are durable before the effect.
 
-        Raises what `undo.begin` and `Script.run` raise; everything is then as it was.
+        `places` are the open folders of the plan's items. Raises what `undo.begin` and `Script.run` raise;
+        everything is then as it was.
         """
         script, key = Script(plan.items), staging.fresh()
         supply = self.supply({**intake.small, **plan.at_hand})
+        above = ancestry.identities(places.leading)
         self._end_again()
         try:
-            # Queued before `undo.begin`, so that it is in the same commit.
-            kept = self._store.submit(self._capture(plan, intake, script, key), ride=True)
-            async with _preparing(script, supply) as prepared, self._act(ctx, plan) as opened:
-                faults.point("files.begun")
-                try:
-                    # In the same commit, and yet it can have failed alone.
-                    await kept.wait()
-                    await prepared()
-                    await to_thread.run_sync(script.run, supply, self.home)
-                except BaseException:
-                    if script.undone:
-                        opened.nothing_is_left()
-                    raise
-                self._end(script, key)
-                faults.point("files.done")
-                return _carried(opened, plan, script)
+            async with self._hands.on(script, supply) as run:
+                # Queued before `undo.begin`, so that it is in the same commit.
+                kept = self._store.submit(self._capture(plan, intake, script, key, above), ride=True)
+                async with self._act(ctx, plan) as opened:
+                    faults.point("files.begun")
+                    try:
+                        # In the same commit, and yet it can have failed alone.
+                        await kept.wait()
+                        await run()
+                    except BaseException:
+                        if script.undone:
+                            opened.nothing_is_left()
+                        raise
+                    self._end(script, key)
+                    faults.point("files.done")
+                    return _carried(opened, plan, script)
         except BaseException:
             self._end(script, key)
             self._store.submit(lambda tx: self._windows.unnote(tx, key), ride=True)
             raise
 
-    def _capture(self, plan: Plan, intake: Intake, script: Script, key: str) -> Callable[[Transaction], None]:
+    def _capture(
+        self, plan: Plan, intake: Intake, script: Script, key: str, above: Mapping[str, str]
+    ) -> Callable[[Transaction], None]:
         """The transaction that keeps what an act will destroy, and how to recover it."""
         manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
         anew = [item.spot.path for item in plan.items if "dir" in (item.now.state.kind, item.want.state.kind)]
-        above, write = self.landmarks.note([item.spot.path for item in plan.items], anew)
+        write = self.landmarks.note(above, anew)
 
         def capture(tx: Transaction) -> None:
             insert(tx, intake.small, manifests)
@@ -159,26 +171,6 @@ class Actor:
             touched=touched(plan.items),
             blobs=_named(plan.items),
         )
-
-
-@asynccontextmanager
-async def _preparing(script: Script, supply: Supply) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Writes a new file while the intent is committed, under no name, so that a crash leaves no trace of it.
-
-    Gives what to wait with before the effect.
-    """
-    task = asyncio.ensure_future(to_thread.run_sync(script.prepare, supply))
-
-    async def prepared() -> None:
-        await asyncio.shield(task)
-
-    try:
-        yield prepared
-    finally:
-        with CancelScope(shield=True):
-            await asyncio.wait([task])
-        script.close()
-        task.exception()  # whoever waited has heard of it; where the intent was refused nobody needs to
 
 
 def _carried(opened: BegunAct, plan: Plan, script: Script) -> Carried:

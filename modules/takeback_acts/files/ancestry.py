@@ -12,13 +12,15 @@ from takeback_acts.files import beneath, failures
 from takeback_acts.files.paths import resource, split
 
 
+def identities(leading: Mapping[bytes, os.stat_result]) -> dict[str, str]:
+    """What is known of folders, by their resources."""
+    return {resource(path): _identity(about) for path, about in leading.items()}
+
+
 def above(targets: Iterable[bytes]) -> dict[str, str]:
     """What leads to these paths now: each folder above them, by its resource. Blocks."""
-    found: dict[str, str] = {}
-    for folder in {split(path)[0] for path in targets}:
-        for path, about in beneath.leading(folder):
-            found[resource(path)] = _identity(about)
-    return found
+    folders = {split(path)[0] for path in targets}
+    return identities({path: about for folder in folders for path, about in beneath.leading(folder)})
 
 
 def require_there(path: bytes, known: Mapping[str, str]) -> None:

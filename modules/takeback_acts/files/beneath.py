@@ -74,9 +74,13 @@ def look(folder: int, name: bytes) -> os.stat_result | None:
 
 
 class Folders:
-    """Folders that stay open until the end of a `with`, each opened once for all the names in it."""
+    """Folders that stay open until the end of a `with`, each opened once for all the names in it.
+
+    `leading` are those that were passed on the way down, themselves included, each with its stat.
+    """
 
     def __init__(self, home: Home) -> None:
+        self.leading: dict[bytes, os.stat_result] = {}
         self._home = home
         self._open: dict[bytes, int] = {}
 
@@ -99,7 +103,7 @@ class Folders:
         parent, name = split(path)
         handle = self._open.get(parent)
         if handle is None:
-            handle = self._open[parent] = open_folder(parent, self._home)
+            handle = self._open[parent] = open_folder(parent, self._home, self.leading)
         found = look(handle, name) if name else os.fstat(handle)
         if found is not None and stat.S_ISDIR(found.st_mode):
             self._home.check(found, path)
@@ -113,17 +117,24 @@ def spot(path: bytes, home: Home) -> Iterator[Spot]:
         yield folders.spot(path)
 
 
-def open_folder(path: bytes, home: Home) -> int:
-    """A descriptor of the folder at a canonical path; raises what `spot` raises."""
+def open_folder(path: bytes, home: Home, leading: dict[bytes, os.stat_result] | None = None) -> int:
+    """A descriptor of the folder at a canonical path; raises what `spot` raises.
+
+    Notes in `leading` the folders on the way, with the last one.
+    """
     home.check_path(path)
     parts = [part for part in path.split(b"/") if part]
-    here = os.open(b"/", _STEP if parts else _FOLDER)
+    here, place = os.open(b"/", _STEP if parts else _FOLDER), b"/"
     try:
+        if leading is not None and place not in leading:
+            leading[place] = os.fstat(here)
         for depth, part in enumerate(parts, 1):
             step = _enter(here, part, path, _FOLDER if depth == len(parts) else _STEP)
             os.close(here)
-            here = step
-            home.check(os.fstat(here), path)
+            here, place, found = step, join(place, part), os.fstat(step)
+            home.check(found, path)
+            if leading is not None:
+                leading[place] = found
     except BaseException:
         os.close(here)
         raise

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 
 from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, UsageError
-from takeback_acts.files import beneath, failures, folders, paths, roots, texts, trees
+from takeback_acts.files import failures, folders, paths, roots, texts, trees
 from takeback_acts.files.acting import Actor, Plan, foreseen
-from takeback_acts.files.beneath import Spot
+from takeback_acts.files.beneath import Folders, Spot
 from takeback_acts.files.blobs import Intake
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.locks import Locks
@@ -25,7 +24,7 @@ from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import NOTHING, Seen
 
-_Prepare = Callable[[ExitStack, Intake], Awaitable[tuple[Plan, str]]]
+_Prepare = Callable[[Folders, Intake], Awaitable[tuple[Plan, str]]]
 
 
 class Changer:
@@ -45,8 +44,8 @@ class Changer:
         path = roots.target(ctx.scope, args.path)
         data = texts.given(args)
 
-        async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
-            spot = self._enter(stack, path)
+        async def prepare(places: Folders, intake: Intake) -> tuple[Plan, str]:
+            spot = places.spot(path)
             now = await self._file_now(ctx, spot, intake)
             return self._content(ctx, "files.write", spot, now, data, intake, args.executable)
 
@@ -56,8 +55,8 @@ class Changer:
         """Replaces text in a file."""
         path = roots.target(ctx.scope, args.path)
 
-        async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
-            spot = self._enter(stack, path)
+        async def prepare(places: Folders, intake: Intake) -> tuple[Plan, str]:
+            spot = places.spot(path)
             now = await self._file_now(ctx, spot, intake)
             old = intake.small.get(now.state.sha256)
             if old is None:
@@ -72,8 +71,8 @@ class Changer:
         path = roots.target(ctx.scope, args.path)
         self._actor.home.check_around(path)
 
-        async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
-            spot = self._enter(stack, path)
+        async def prepare(places: Folders, intake: Intake) -> tuple[Plan, str]:
+            spot = places.spot(path)
             folders.require_removable(spot, self._actor.home, recursive=args.recursive)
             now = await self._now(ctx, spot, intake)
             many = f" with {len(now.entries)} entries" if now.entries else ""
@@ -100,8 +99,8 @@ class Changer:
         for end in (path, to):
             self._actor.home.check_around(end)
 
-        async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
-            source, target = self._enter(stack, path), self._enter(stack, to)
+        async def prepare(places: Folders, intake: Intake) -> tuple[Plan, str]:
+            source, target = places.spot(path), places.spot(to)
             if source.look() is None:
                 raise failures.absent(path)
             there = await self._now(ctx, target, intake)
@@ -145,8 +144,8 @@ class Changer:
                 return done.model_copy(update={"path": paths.shown(path), "resource": paths.resource(path)})
 
     async def _make(self, ctx: Context, path: bytes, top: bytes) -> Done:
-        async def prepare(stack: ExitStack, intake: Intake) -> tuple[Plan, str]:
-            spot = self._enter(stack, top)
+        async def prepare(places: Folders, intake: Intake) -> tuple[Plan, str]:
+            spot = places.spot(top)
             if spot.look() is not None:
                 raise ConflictError(
                     "files.exists", f"{paths.shown(top)} is there already", "Go on with what is there."
@@ -167,9 +166,9 @@ class Changer:
     async def _do(self, ctx: Context, targets: Sequence[bytes], prepare: _Prepare, at: int = 0) -> Done:
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
-            with failures.reported(targets[0]), ExitStack() as stack:
+            with failures.reported(targets[0]), Folders(self._actor.home) as places:
                 intake = self._actor.intake()
-                plan, action = await prepare(stack, intake)
+                plan, action = await prepare(places, intake)
                 item = plan.items[at]
                 done = Done(
                     path=paths.shown(item.spot.path),
@@ -178,11 +177,8 @@ class Changer:
                     effects=foreseen(plan.items, action),
                 )
                 if not ctx.dry_run and not all(item.now.state.same(item.want.state) for item in plan.items):
-                    done.act, done.notes = await self._actor.carry_out(ctx, plan, intake)
+                    done.act, done.notes = await self._actor.carry_out(ctx, plan, intake, places)
                 return done
-
-    def _enter(self, stack: ExitStack, path: bytes) -> Spot:
-        return stack.enter_context(beneath.spot(path, self._actor.home))
 
     async def _now(self, ctx: Context, spot: Spot, intake: Intake) -> Seen:
         """What lies there, kept for the undo; in a dry run nothing is kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from takeback_acts.files import ancestry
@@ -44,14 +44,12 @@ class Landmarks:
         for row in await self._store.read(_rows):
             self._known[row["folder"]], self._at[row["folder"]] = row["identity"], row["at"]
 
-    def note(
-        self, targets: Iterable[bytes], anew: Sequence[bytes]
-    ) -> tuple[dict[str, str], Callable[[Transaction], None]]:
-        """What leads to the paths of an act now, and what writes it down in a transaction of the act. Blocks.
+    def note(self, above: Mapping[str, str], anew: Sequence[bytes]) -> Callable[[Transaction], None]:
+        """What writes down, in a transaction of an act, what leads to its paths.
 
-        `anew` are the folders among them that it makes, removes or puts back: others from then on.
+        `anew` are the folders among these that it makes, removes or puts back: others from then on.
         """
-        above, now = ancestry.above(targets), int(time.time())
+        now = int(time.time())
         news = [
             (folder, identity, now)
             for folder, identity in above.items()
@@ -59,11 +57,13 @@ class Landmarks:
         ]
 
         def write(tx: Transaction) -> None:
-            tx.executemany(_FORGET, [_span(path) for path in anew])
-            tx.executemany(_KEEP, news)
+            if anew:
+                tx.executemany(_FORGET, [_span(path) for path in anew])
+            if news:
+                tx.executemany(_KEEP, news)
             self._remember(news, anew)
 
-        return above, write
+        return write
 
     def require_there(self, path: bytes) -> None:
         """Raises TakebackError `files.unreachable` when the disk of a path is away. Blocks."""

@@ -11,7 +11,7 @@ from anyio import to_thread
 from takeback.context import Context
 from takeback.errors import TakebackError
 from takeback.store import Store, Transaction
-from takeback_acts.files import gitfiles, grouping
+from takeback_acts.files import ancestry, gitfiles, grouping
 from takeback_acts.files.blobs import Blobs, Intake, insert
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.choices import Choices
@@ -182,8 +182,7 @@ class Ledger:
         """Writes down what leads to the paths, so that an undo can tell when their disk is away."""
         targets = [item.path for item in grouped.items]
         anew = [item.path for item in grouped.items if "dir" in (item.before.kind, item.after.kind)]
-        _, write = await to_thread.run_sync(self._landmarks.note, targets, anew)
-        return write
+        return self._landmarks.note(await to_thread.run_sync(ancestry.above, targets), anew)
 
 
 class _Sorting:

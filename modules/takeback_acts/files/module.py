@@ -18,6 +18,7 @@ from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.changing import Changer
 from takeback_acts.files.choices import Choices
 from takeback_acts.files.commands import Commands
+from takeback_acts.files.hands import Hands
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.large import LargeBlobs
@@ -57,7 +58,8 @@ class FilesModule(Module):
         opened = windows.Windows(self.host.store)
         self._landmarks = Landmarks(self.host.store)
         await self._landmarks.load()
-        actor = Actor(self.host.store, self._blobs, self._home, opened, self._landmarks)
+        hands = Hands(self._home)
+        actor = Actor(self.host.store, self._blobs, self._home, opened, self._landmarks, hands)
         locks = Locks()
         self._interrupted = Interrupted(self.host.store, self._home, locks, lambda: actor.supply({}))
         self._changer = Changer(actor, locks, self._interrupted, self._settings, _umask())
@@ -65,9 +67,12 @@ class FilesModule(Module):
         if await self._interrupted.look_back():
             self.host.log.warning("an act that a crash interrupted could not be cleared up yet; see doctor")
         self._commands = self._commanding(opened)
-        async with self._commands.life(tasks):
-            tasks.start_soon(self._sweep_daily)
-            yield
+        try:
+            async with self._commands.life(tasks):
+                tasks.start_soon(self._sweep_daily)
+                yield
+        finally:
+            hands.rest()
 
     def _commanding(self, opened: windows.Windows) -> Commands:
         folder = self.host.home.data / "capture"

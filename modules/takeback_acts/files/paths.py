@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from takeback.errors import UsageError
@@ -11,6 +12,7 @@ SCHEME = "files:"
 _LONGEST = 4096
 
 
+@lru_cache(maxsize=4096)
 def resource(path: bytes) -> str:
     """The resource of a path's entry: `files:/a/b%FF`, all but unreserved ASCII and `/` percent-encoded."""
     return SCHEME + quote_from_bytes(path, safe="/")

@@ -61,7 +61,7 @@ class Restorer:
             _note(overlay, cases, judge)
             return Restored(effects=effects)
         _require_possible(cases)
-        carried = await self._carry_out(ctx, args, cases, judge, intake)
+        carried = await self._carry_out(ctx, args, cases, judge, intake, folders)
         if carried is None:
             return Restored(effects=effects)
         return Restored(effects=effects, act=carried.act, notes=carried.notes)
@@ -105,7 +105,13 @@ class Restorer:
         return Case(spot, item, overlay.over(path, now), homeless=homeless)
 
     async def _carry_out(
-        self, ctx: Context, args: Restore, cases: Sequence[Case], judge: Judge, intake: Intake
+        self,
+        ctx: Context,
+        args: Restore,
+        cases: Sequence[Case],
+        judge: Judge,
+        intake: Intake,
+        folders: Folders,
     ) -> Carried | None:
         """Does what was judged; None when there was nothing to do."""
         items = _items(cases)
@@ -122,7 +128,7 @@ class Restorer:
         for data in judge.made.values():
             intake.data(data)
         try:
-            return await self._actor.carry_out(ctx, plan, intake)
+            return await self._actor.carry_out(ctx, plan, intake, folders)
         except ConflictError as error:
             if error.code != "files.changed":
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -21,6 +21,14 @@ from takeback_core.undo.running import Running
 _MANY_UNSURE = 256
 
 
+class _Begun(NamedTuple):
+    """An act begun since the start: by whom, its state once it stands, and what is then told."""
+
+    by: str
+    standing: State
+    told: UndoRecorded | None
+
+
 class Recorder:
     """Writes rows of the acted-log for the modules that acted."""
 
@@ -29,7 +37,7 @@ class Recorder:
         self._actors = actors
         self._inverses = inverses
         self._running = running
-        self._begun_here: dict[str, tuple[str, State]] = {}
+        self._begun_here: dict[str, _Begun] = {}
         self._unsure: dict[str, Job[ActState]] = {}
 
     async def add(self, ctx: Context, args: RecordAct, state: str) -> Recorded:
@@ -49,7 +57,9 @@ class Recorder:
         await self._store.transaction(insert)
         faults.point("undo.recorded")
         if state == "pending":
-            self._begun_here[row["id"]] = (ctx.caller, "final" if args.inverse_tool is None else "done")
+            standing: State = "final" if args.inverse_tool is None else "done"
+            told = UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"])
+            self._begun_here[row["id"]] = _Begun(ctx.caller, standing, told if row["role"] == "act" else None)
         return Recorded(id=row["id"])
 
     async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
@@ -79,14 +89,24 @@ class Recorder:
             return self.settle(tx, row, "done")
 
         faults.point("undo.confirming")
-        begun_by, state = self._begun_here.pop(args.id, (None, None))
+        begun = self._begun_here.pop(args.id, None)
         if len(self._unsure) > _MANY_UNSURE:
             self._unsure = {key: job for key, job in self._unsure.items() if not job.settled or job.error}
-        if begun_by == ctx.caller and state is not None and args.model_fields_set == {"id"}:
-            self._unsure[args.id] = self._store.submit(confirm)
-            return ActState(id=args.id, state=state)
+        if begun is not None and begun.by == ctx.caller and args.model_fields_set == {"id"}:
+            return self._confirm_soon(args.id, begun)
         answer = await self._store.transaction(confirm)
         faults.point("undo.confirmed")
+        return answer
+
+    def _confirm_soon(self, row_id: str, begun: _Begun) -> ActState:
+        answer = ActState(id=row_id, state=begun.standing)
+
+        def confirm(tx: Transaction) -> ActState:
+            if rows.stands(tx, row_id, begun.standing) and begun.told is not None:
+                tx.emit(begun.told)
+            return answer
+
+        self._unsure[row_id] = self._store.submit(confirm, ride=True)
         return answer
 
     async def confirm_again(self) -> None:

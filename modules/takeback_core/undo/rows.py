@@ -193,6 +193,12 @@ def update(db: Database, row_id: str, **columns: Any) -> None:
     db.execute(f"UPDATE undo_acted SET {names} WHERE id = ?", [*columns.values(), row_id])
 
 
+def stands(db: Database, row_id: str, state: str) -> bool:
+    """Give a pending row the state of one whose effect stands; whether it was pending."""
+    sql = "UPDATE undo_acted SET state = ? WHERE id = ? AND state = 'pending'"
+    return db.execute(sql, (state, row_id)).rowcount == 1
+
+
 def one(db: Database, row_id: str) -> Row | None:
     """A row by id."""
     found = many(db, "a.id = ?", [row_id])
