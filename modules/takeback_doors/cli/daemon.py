@@ -78,7 +78,7 @@ async def _serve(home: Home, opened: Callable[[str], None]) -> None:
             kernel = await _enter(home, stack)
             await _require_door(kernel, home)
             address = await _address(kernel)
-            # All that has been loaded stays: looking through it for garbage would hold calls up, 20 ms a time.
+            # What is loaded stays; looking through it for garbage would hold calls up, 20 ms each time.
             gc.freeze()
             opened(address)
             await _end(signals, ended)
