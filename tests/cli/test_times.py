@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from takeback import UsageError
+from takeback import UsageError, moments
 from takeback_doors.cli import ids, times
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -43,7 +43,7 @@ def test_a_point_in_time(text: str, stamp: str):
 
 def test_a_time_without_a_zone_is_local():
     local = datetime(2026, 3, 1, 12, 30).astimezone(UTC)
-    assert times.parse_since("2026-03-01T12:30") == times.stamp(local)
+    assert times.parse_since("2026-03-01T12:30") == moments.stamp(local)
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,19 @@ def test_what_is_no_time_is_a_usage_error(text: str):
     ],
 )
 def test_a_recent_time_is_how_long_ago(back: timedelta, shown: str):
-    assert times.short(times.stamp(NOW - back), NOW) == shown
+    assert times.short(moments.stamp(NOW - back), NOW) == shown
 
 
 @pytest.mark.parametrize("back", [timedelta(days=2), timedelta(days=900), -timedelta(days=2)])
 def test_any_time_is_short(back: timedelta):
-    assert len(times.short(times.stamp(NOW - back), NOW)) <= 12
+    assert len(times.short(moments.stamp(NOW - back), NOW)) <= 12
 
 
-def test_a_full_time_has_the_stored_one():
-    assert "2026-03-01T11:00:00.000Z" in times.full("2026-03-01T11:00:00.000Z", NOW)
+def test_a_full_time_is_said_once_and_how_long_ago():
+    local = datetime(2026, 3, 1, 11, tzinfo=UTC).astimezone()
+    assert times.full("2026-03-01T11:00:00.000Z", NOW) == f"{local:%Y-%m-%d %H:%M:%S %Z} (1 h ago)"
+    assert times.full("2025-03-01T11:00:00.000Z", NOW).startswith("2025-03-01")
+    assert "(" not in times.full("2025-03-01T11:00:00.000Z", NOW)
     assert times.full("whenever") == "whenever"
 
 

@@ -6,21 +6,13 @@ import os
 from functools import cache
 from pathlib import Path
 
-from takeback.errors import TakebackError
 from takeback.home import Home
 
 
 @cache
 def home() -> Home:
-    """The home that the environment names: TAKEBACK_HOME, or the platform's own folders.
-
-    Raises `home.unsafe` when the folder for sockets was prepared by somebody else.
-    """
-    try:
-        return Home.of(os.environ)
-    except PermissionError as error:
-        hint = "Set XDG_RUNTIME_DIR or TAKEBACK_HOME to a folder of your own."
-        raise TakebackError("home.unsafe", f"There is no safe place for sockets: {error}", hint) from None
+    """The home that the environment names: TAKEBACK_HOME, or the platform's own folders."""
+    return Home.of(os.environ)
 
 
 def use_home(folder: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from takeback import moments
 from takeback.errors import UsageError
 
 _AGO = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
+# Farther away a day needs its year, and less its hour.
+_NEAR = timedelta(days=300)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -17,7 +20,7 @@ def parse_since(text: str) -> str:
     Raises UsageError `usage.time`.
     """
     try:
-        return stamp(_meant(text.strip()))
+        return moments.stamp(_meant(text.strip()))
     except (ValueError, OverflowError):
         raise UsageError(
             "usage.time",
@@ -39,25 +42,14 @@ def _meant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def stamp(at: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds; a time without a zone is local."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def short(text: str, now: datetime | None = None) -> str:
     """A stored time in at most 12 characters: how long ago within a day, else the local day and time."""
     at = _parsed(text)
     if at is None:
         return text[:12]
-    past = ((now or datetime.now(UTC)) - at).total_seconds()
-    if -5 < past < 60:
-        return "now" if past < 5 else f"{int(past)} s ago"
-    if 0 < past < 3600:
-        return f"{int(past / 60)} min ago"
-    if 0 < past < 24 * 3600:
-        return f"{int(past / 3600)} h ago"
-    local = at.astimezone()
-    return f"{local:%d %b %H:%M}" if 0 < past < 300 * 24 * 3600 else f"{local:%Y-%m-%d}"
+    local, past = at.astimezone(), _past(at, now)
+    day = f"{local:%d %b %H:%M}" if timedelta() < past < _NEAR else f"{local:%Y-%m-%d}"
+    return _ago(at, now) or day
 
 
 def clock(text: str) -> str:
@@ -67,16 +59,30 @@ def clock(text: str) -> str:
 
 
 def full(text: str, now: datetime | None = None) -> str:
-    """A stored time in full: local with its zone, UTC, and how long ago."""
+    """A stored time in full: local with its zone, and how long ago where that is within a day."""
     at = _parsed(text)
     if at is None:
         return text
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S %Z} ({stamp(at)}, {short(text, now)})"
+    past = _ago(at, now)
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S %Z}" + (f" ({past})" if past else "")
+
+
+def _past(at: datetime, now: datetime | None) -> timedelta:
+    return (now or datetime.now(UTC)) - at
+
+
+def _ago(at: datetime, now: datetime | None) -> str:
+    """How long ago, within a day; else nothing."""
+    past = _past(at, now).total_seconds()
+    if -5 < past < 60:
+        return "now" if past < 5 else f"{int(past)} s ago"
+    if 0 < past < 3600:
+        return f"{int(past / 60)} min ago"
+    return f"{int(past / 3600)} h ago" if 0 < past < 24 * 3600 else ""
 
 
 def _parsed(text: str) -> datetime | None:
     try:
-        at = datetime.fromisoformat(text)
+        return moments.parse(text)
     except ValueError:
         return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
+from takeback import moments
 from takeback.errors import EXIT_CODES, UsageError
 from takeback_doors.cli.output import write_json
 from takeback_doors.cli.paths import to_resource
 from takeback_doors.cli.presence import confirm_force, require_terminal
 from takeback_doors.cli.shell import Shell, with_shell
-from takeback_doors.cli.times import stamp
 
 
 @click.group()
@@ -69,7 +69,7 @@ def _taken(shell: Shell, selection: dict[str, Any], *, dry_run: bool, force: boo
 
 def _moment(text: str) -> str:
     try:
-        return stamp(datetime.fromisoformat(text))
+        return moments.stamp(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise UsageError(
             "ERR_INVALID_PLAN",

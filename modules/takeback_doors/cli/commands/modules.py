@@ -11,8 +11,6 @@ from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.output import say
 from takeback_doors.cli.shell import Shell, with_shell
 
-_name = click.argument("name", shell_complete=module_names)
-
 
 @click.group(cls=ListingGroup)
 def modules() -> None:
@@ -30,41 +28,19 @@ def list_modules(shell: Shell) -> None:
     shell.answer({"modules": found["modules"], "problems": found["problems"]}, lambda: _show(found))
 
 
-@modules.command("enable")
-@_name
-@with_shell
-def enable(shell: Shell, name: str) -> None:
-    """Switch a module on."""
-    _change(shell, "kernel.enable", name)
+def _changing(verb: str, words: str) -> None:
+    @modules.command(verb, help=words)
+    @click.argument("name", shell_complete=module_names)
+    @with_shell
+    def change(shell: Shell, name: str) -> None:
+        changed = shell.call(f"kernel.{verb}", {"name": name})
+        shell.answer(changed, lambda: say("Done."))
 
 
-@modules.command("disable")
-@_name
-@with_shell
-def disable(shell: Shell, name: str) -> None:
-    """Switch a module off; calls that are running are finished first."""
-    _change(shell, "kernel.disable", name)
-
-
-@modules.command("trust")
-@_name
-@with_shell
-def trust(shell: Shell, name: str) -> None:
-    """Let an added module use what only modules may use."""
-    _change(shell, "kernel.trust", name)
-
-
-@modules.command("untrust")
-@_name
-@with_shell
-def untrust(shell: Shell, name: str) -> None:
-    """Take that trust back."""
-    _change(shell, "kernel.untrust", name)
-
-
-def _change(shell: Shell, tool: str, name: str) -> None:
-    changed = shell.call(tool, {"name": name})
-    shell.answer(changed, lambda: say("Done."))
+_changing("enable", "Switch a module on.")
+_changing("disable", "Switch a module off; calls that are running are finished first.")
+_changing("trust", "Let an added module use what only modules may use.")
+_changing("untrust", "Take that trust back.")
 
 
 def _show(found: dict[str, Any]) -> None:
