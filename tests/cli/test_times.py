@@ -81,6 +81,12 @@ def test_a_full_time_is_said_once_and_how_long_ago():
     assert times.full("whenever") == "whenever"
 
 
+def test_only_what_has_come_is_past():
+    assert times.is_past("2026-03-01T11:00:00.000Z")
+    assert not times.is_past("2999-03-01T11:00:00.000Z")
+    assert not times.is_past(None)
+
+
 def test_ids_are_shortened_as_far_as_they_differ():
     one, two, three = (
         "01900000-0001-7000-8000-000000000001",

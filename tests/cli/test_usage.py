@@ -12,6 +12,7 @@ import pytest
 from takeback import errors
 from takeback_doors.cli import main, output
 from tests.cli.running import Cli
+from tests.cli.terminal import Terminal
 
 SNAPSHOT = Path(__file__).with_name("reference.txt")
 
@@ -197,6 +198,29 @@ def test_a_token_is_the_only_thing_on_stdout(served: Cli):
     assert len(ran.out.split()) == 1
     assert ran.out.strip() not in ran.err
     assert "/mcp" in ran.err
+    # The token went elsewhere, so no line may end as if it followed.
+    assert not [line for line in ran.err.splitlines() if line.endswith(":")]
+
+
+def test_a_token_on_a_terminal_stands_below_its_name(served: Cli):
+    terminal = Terminal(served, "agents", "add", "duo", piped=False)
+    assert terminal.end().code == 0
+    said, token, *_ = terminal.shown.splitlines()
+    assert (said, len(token.split())) == ("The token of duo. It is not shown again:", 1)
+
+
+def test_agents_are_listed_with_how_they_stand(cli: Cli):
+    cli.json("agents", "add", "juno", "--root", str(cli.work))
+    cli.json("agents", "add", "mine", "--assistant")
+    cli.json("agents", "add", "gone")
+    cli.json("agents", "revoke", "gone")
+    rows = [line.split() for line in cli.run("agents").out.splitlines()]
+    assert [(row[0], row[-1]) for row in rows[1:]] == [
+        ("gone", "revoked"),
+        ("juno", "active"),
+        ("mine", "active"),
+    ]
+    assert rows[3][1] == "(assistant)"
 
 
 def test_mcp_wants_a_token_of_the_persons_own(served: Cli, tmp_path: Path):

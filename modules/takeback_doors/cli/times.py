@@ -67,6 +67,12 @@ def full(text: str, now: datetime | None = None) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S %Z}" + (f" ({past})" if past else "")
 
 
+def is_past(text: str | None) -> bool:
+    """Whether a stored time has come; none never does."""
+    at = _parsed(text) if text else None
+    return at is not None and _past(at, None) >= timedelta()
+
+
 def _past(at: datetime, now: datetime | None) -> timedelta:
     return (now or datetime.now(UTC)) - at
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from takeback_doors.cli.complete import agent_names
 from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.shell import Shell, with_shell
+from takeback_doors.cli.times import is_past
 
 _name = click.argument("name", shell_complete=agent_names)
 
@@ -99,24 +101,34 @@ def _show(found: list[dict[str, Any]]) -> None:
     from takeback_doors.cli.screen import show_table, state
 
     rows = [
-        (agent["name"], "\n".join(agent["roots"]) or "nothing yet", state(_standing(agent)))
+        (_called(agent), "\n".join(agent["roots"]) or "nothing yet", state(_standing(agent)))
         for agent in found
     ]
     columns = ("Agent", "May touch", "State")
     show_table(columns, rows, wide="May touch", none="No agents yet: takeback agents add NAME --root DIR")
 
 
+def _called(agent: dict[str, Any]) -> str:
+    return f"{agent['name']} (assistant)" if agent["assistant"] else str(agent["name"])
+
+
 def _standing(agent: dict[str, Any]) -> str:
-    if agent.get("revoked"):
+    if agent["revoked"]:
         return "revoked"
-    return "assistant" if agent["assistant"] else "agent"
+    return "expired" if is_past(agent["expires"]) else "active"
 
 
 def _show_token(shell: Shell, added: dict[str, Any]) -> None:
     from takeback_doors.cli.output import say
 
-    say(f"The token of {added['agent']['name']}. It is not shown again:")
-    click.echo(added["token"])
+    name = added["agent"]["name"]
+    if sys.stdout.isatty():
+        say(f"The token of {name}. It is not shown again:")
+        click.echo(added["token"])
+    else:
+        click.echo(added["token"])
+        sys.stdout.flush()
+        say(f"The token of {name} went where you sent it. It is not shown again.")
     door, why = shell.call_or_why("mcp.status")
     if door is None:
         say(f"No agent can come in yet. {why}.")
