@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -67,6 +68,13 @@ class Judge:
     force: bool
     made: dict[str, bytes] = field(default_factory=dict)
     branches: Collection[str] = ()
+
+    def look_ahead(self, cases: Iterable[Case]) -> None:
+        """Fetches together what the cases will need one after another."""
+        befores = [case.back.before for case in cases]
+        # What is damaged is found again, and told, by the case that needs it.
+        with contextlib.suppress(TakebackError):
+            self.supply.bring({state.sha256 for state in befores if state.kind == "file"})
 
     def decide(self, case: Case) -> None:
         """Sets the case's action, reason and what is wanted."""

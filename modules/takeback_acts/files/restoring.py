@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
-from takeback_acts.files import beneath, failures, paths, roots
+from takeback_acts.files import beneath, failures, paths, roots, staging
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
@@ -187,8 +187,10 @@ def _changed(message: str) -> ConflictError:
 
 
 def _decide(judge: Judge, cases: Sequence[Case]) -> None:
-    for case in sorted(cases, key=lambda case: case.source is not None):
-        judge.decide(case)
+    for portion in staging.portions(sorted(cases, key=lambda case: case.source is not None)):
+        judge.look_ahead(portion)
+        for case in portion:
+            judge.decide(case)
 
 
 def _note(overlay: Overlay, cases: Sequence[Case], judge: Judge) -> None:

@@ -166,15 +166,30 @@ class Script:
             self._put(Item(source.spot, trees.NOTHING, source.want))
 
     def _stage(self, supply: Supply, home: Home) -> None:
-        for temp, want in self.staged:
-            with failures.reported(self._owners[temp].path):
-                named = temp == self._prepared and self._handle is not None
-                if not (named and staging.give_name(self._handle or 0, temp)):
-                    staging.stage(temp, want, supply, home)
+        many = len(self.staged) > staging.FEW
+        for portion in staging.portions(self.staged):
+            supply.bring({want.state.sha256 for _, want in portion if want.state.kind == "file"})
+            for temp, want in portion:
+                with failures.reported(self._owners[temp].path):
+                    self._stage_one(temp, want, supply, home, durable=not many)
+        if many:
+            # One sync for all of them, and the names only then.
+            staging.sync_all(temp.folder for temp, _ in self.staged)
+            for temp, _ in self.staged:
+                if temp != self._prepared:
+                    staging.finish(temp)
         wanted = {temp: want.state for temp, want in self.staged}
         for step in self.steps:
             if step.swap and step.expect is not None:
                 self._carry(step, step.expect, wanted[step.source])
+
+    def _stage_one(self, temp: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
+        if temp == self._prepared and self._handle is not None and staging.give_name(self._handle, temp):
+            return
+        self._prepared = None if temp == self._prepared else self._prepared
+        staging.stage(temp, want, supply, home, durable=durable)
+        if durable:
+            staging.finish(temp)
 
     def _require_clearable(self, home: Home) -> None:
         """What would stay half cleared is not begun."""

@@ -11,7 +11,8 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from takeback.durable import sync
 from takeback_acts.files import beneath, renames
@@ -21,12 +22,14 @@ from takeback_acts.files.states import ABSENT, State
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Entry, Seen
 
+T = TypeVar("T")
+
 PART = b".part"
 ASIDE = b".old"
 _OURS = re.compile(rb"\.takeback-[0-9a-f]{16}(\.part|\.old)?")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PORTION = 256
-_FEW = 16
+FEW = 16
 _PROCESS = secrets.token_hex(4)
 _count = itertools.count()
 # A file without a name leaves nothing behind in a crash; macOS has no such thing, nor have all file systems.
@@ -53,19 +56,24 @@ def is_temporary(name: bytes) -> bool:
     return _OURS.fullmatch(name) is not None
 
 
-def stage(temp: Spot, want: Seen, supply: Supply, home: Home) -> None:
-    """Makes what is wanted at a temporary name, durable but for the name itself.
+def stage(temp: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
+    """Makes what is wanted under the PART of a temporary name; not `durable` where `sync_all` follows.
 
-    It gets that name only when it is whole: what a crash leaves under the PART name is rubbish of ours.
     Raises OSError, `files.blob_missing` and `files.blob_corrupt`.
     """
     part = temp.beside(temp.name + PART)
-    state = want.state
-    if state.kind == "dir":
-        _stage_folder(part, want, supply, home)
+    if want.state.kind == "dir":
+        _stage_folder(part, want, supply, home, durable=durable)
     else:
-        _stage_plain(part, state, supply, durable=True)
-    renames.replace(part, temp)
+        _stage_plain(part, want.state, supply, durable=durable)
+
+
+def finish(temp: Spot) -> None:
+    """Gives what was staged its temporary name.
+
+    It gets that only when it is whole and durable: what a crash leaves under PART is rubbish of ours.
+    """
+    renames.replace(temp.beside(temp.name + PART), temp)
 
 
 def prepare(spot: Spot, state: State, supply: Supply) -> int | None:
@@ -142,17 +150,18 @@ def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> 
         os.close(handle)
 
 
-def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home) -> None:
+def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
     os.mkdir(spot.name, 0o700, dir_fd=spot.folder)
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
-        builder = _Builder(handle, spot.path, supply, home, durable=len(want.entries) <= _FEW)
+        one_by_one = durable and len(want.entries) <= FEW
+        builder = _Builder(handle, spot.path, supply, home, durable=one_by_one)
         builder.build(want.entries)
         _dress(handle, want.state)
-        if len(want.entries) > _FEW:
-            _sync_all(handle)
-        else:
+        if one_by_one:
             sync(handle)
+        elif durable:
+            _sync_file_system(handle)
     finally:
         os.close(handle)
 
@@ -169,7 +178,7 @@ class _Builder:
 
     def build(self, entries: Sequence[Entry]) -> None:
         try:
-            for portion in _portions(entries):
+            for portion in portions(entries):
                 self._supply.bring({entry.state.sha256 for entry in portion if entry.state.kind == "file"})
                 for entry in portion:
                     self._make(entry)
@@ -226,12 +235,18 @@ def _dress_link(spot: Spot, state: State) -> None:
             os.utime(spot.name, ns=times, dir_fd=spot.folder, follow_symlinks=False)
 
 
-def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    return (entries[start : start + _PORTION] for start in range(0, len(entries), _PORTION))
+def portions(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as `Supply.bring` should fetch."""
+    return (things[start : start + _PORTION] for start in range(0, len(things), _PORTION))
 
 
-def _sync_all(handle: int) -> None:
-    """One sync of the whole file system instead of one for each of many files."""
+def sync_all(folders: Iterable[int]) -> None:
+    """Makes all durable that was written around these open folders: one sync of each file system."""
+    for folder in {os.fstat(folder).st_dev: folder for folder in folders}.values():
+        _sync_file_system(folder)
+
+
+def _sync_file_system(handle: int) -> None:
     if sys.platform != "linux":
         os.sync()
         return
