@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,9 +24,16 @@ async def act(base, job, hook):
     async with Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
         agent = kernel.enter("mcp:agent:juno", session="s1", turn="t1", scope=Scope(roots=(str(root),)))
         for tool, args in job["first"]:
-            await agent.call(tool, args)
+            await (command(agent, root, args) if tool == "sh" else agent.call(tool, args))
         faults.install(hook)
         await agent.call(*job["act"])
+
+
+async def command(agent, root, script):
+    opening = {"roots": [str(root)], "cwd": str(root), "command": ["sh"]}
+    window = (await agent.call("files.begin_command", opening)).window
+    subprocess.run(["sh", "-c", script], cwd=root, check=True)
+    await agent.call("files.end_command", {"window": window, "exit_code": 0})
 
 
 def in_fork(base, job, hook):

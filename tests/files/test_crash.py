@@ -114,6 +114,25 @@ async def test_a_write_killed_between_any_two_commits_as_well(tmp_path, snapshot
         assert now == (after if acts and acts[0].state == "done" else before)
 
 
+async def test_an_undo_of_many_files_killed_anywhere_is_whole_or_not_at_all(tmp_path, snapshot):
+    bases = _bases(tmp_path)
+    for base in bases:
+        for number in range(20):
+            (base / "root" / f"many{number}").write_text(f"{number}\n")
+    before = snapshot(bases[1] / "root", times=False)
+    change = ["sh", "for one in many*; do echo more >> $one; done"]
+    crashed = _crash(bases, ["undo.rewind", {"session": "s1"}], first=[change], places=("files.",))
+    assert snapshot(bases[0] / "root", times=False) == before
+    found = set()
+    for base in crashed:
+        await _settled(base)
+        now = [(base / "root" / f"many{number}").read_text() for number in range(20)]
+        assert _temporaries(base / "root") == []
+        found.add(now == [f"{number}\n" for number in range(20)])
+        assert all(text.endswith("more\n") for text in now) or all("more" not in text for text in now)
+    assert found == {True, False}
+
+
 async def test_an_undo_of_several_paths_killed_anywhere_is_whole_or_not_at_all(tmp_path, snapshot):
     bases = _bases(tmp_path)
     before = snapshot(bases[1] / "root", times=False)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files import failures
-from takeback_acts.files.paths import beneath, join, shown, split
+from takeback_acts.files.paths import join, shown, split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder on the way need only be passable, not readable; macOS has no O_PATH.
@@ -29,6 +29,7 @@ class Home:
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
         self._paths = {os.fsencode(os.path.realpath(folder)) for folder in folders}
+        self._inside = tuple(join(own, b"") for own in self._paths)
         found = [os.stat(path) for path in self._paths if os.path.exists(path)]
         self._inodes = {(about.st_dev, about.st_ino) for about in found}
 
@@ -39,7 +40,7 @@ class Home:
 
     def check_path(self, path: bytes) -> None:
         """Raises RefusedError `files.home` when a path is a folder of the home, or lies in one."""
-        if any(beneath(path, own) for own in self._paths):
+        if path in self._paths or path.startswith(self._inside):
             raise _home(path)
 
     def check_around(self, path: bytes) -> None:
@@ -80,8 +81,8 @@ class Folders:
     """
 
     def __init__(self, home: Home) -> None:
+        self.home = home
         self.leading: dict[bytes, os.stat_result] = {}
-        self._home = home
         self._open: dict[bytes, int] = {}
 
     def __enter__(self) -> Folders:
@@ -99,14 +100,14 @@ class Folders:
         Raises RefusedError `files.link`, `files.home`, NotFoundError `files.absent`, ConflictError
         `files.not_folder`.
         """
-        self._home.check_path(path)
+        self.home.check_path(path)
         parent, name = split(path)
         handle = self._open.get(parent)
         if handle is None:
-            handle = self._open[parent] = open_folder(parent, self._home, self.leading)
+            handle = self._open[parent] = open_folder(parent, self.home, self.leading)
         found = look(handle, name) if name else os.fstat(handle)
         if found is not None and stat.S_ISDIR(found.st_mode):
-            self._home.check(found, path)
+            self.home.check(found, path)
         return Spot(handle, name or b".", path)
 
 

@@ -7,12 +7,13 @@ import os
 import stat
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Literal
 
 from takeback.context import Scope
 from takeback.errors import TakebackError, UsageError
 from takeback_acts.files import beneath, failures, paths, roots, staging, trees
-from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Content, List, Listed, Listing, Read
 from takeback_acts.files.overlay import Overlay
@@ -61,34 +62,43 @@ def list_folder(path: bytes, args: List, home: Home) -> Listing:
     return Listing(path=paths.shown(path), entries=entries, next=following)
 
 
-def version(resource: str, scope: Scope | None, home: Home, overlay: Overlay, landmarks: Landmarks) -> str:
-    """The version that a resource has now, or would have in a rehearsal. Blocks.
+def versions(
+    resources: Sequence[str], scope: Scope | None, home: Home, overlay: Overlay, landmarks: Landmarks
+) -> dict[str, str]:
+    """The version that each resource has now, or would have in a rehearsal. Blocks.
 
     Raises RefusedError `scope.outside`, `files.link`, `files.special`, `files.home`, and TakebackError
     `files.unreachable` rather than take a disk that is away for a deletion.
     """
+    found: dict[str, str] = {}
+    # Each folder is opened once for what lies in it, and no more than one at a time.
+    for _, together in groupby(resources, key=lambda resource: resource.rstrip("/").rpartition("/")[0]):
+        with Folders(home) as folders:
+            found |= {
+                resource: _version(resource, scope, folders, overlay, landmarks) for resource in together
+            }
+    return found
+
+
+def _version(
+    resource: str, scope: Scope | None, folders: Folders, overlay: Overlay, landmarks: Landmarks
+) -> str:
     path, whole = paths.parse(resource)
     roots.require(scope, path)
-    seen = overlay.over(path, _on_disk(path, home, overlay, whole=whole or overlay.holds_inside(path)))
+    seen = overlay.over(path, _on_disk(path, folders, overlay, whole=whole or overlay.holds_inside(path)))
     if seen.state.kind == "absent" and not overlay.covers(path):
         landmarks.require_there(path)
     return seen.state.content_version if whole else seen.state.version
 
 
-def versions(
-    resources: Sequence[str], scope: Scope | None, home: Home, overlay: Overlay, landmarks: Landmarks
-) -> dict[str, str]:
-    """The version of each resource; raises what `version` raises. Blocks."""
-    return {resource: version(resource, scope, home, overlay, landmarks) for resource in resources}
-
-
-def _on_disk(path: bytes, home: Home, overlay: Overlay, *, whole: bool) -> Seen:
+def _on_disk(path: bytes, folders: Folders, overlay: Overlay, *, whole: bool) -> Seen:
     try:
-        with failures.reported(path), beneath.spot(path, home) as spot:
+        with failures.reported(path):
+            spot = folders.spot(path)
             found = spot.look()
             if found is not None and stat.S_ISDIR(found.st_mode) and not whole:
                 return Seen(folder_state(found))
-            return trees.observe(spot, Digester(), home)
+            return trees.observe(spot, Digester(), folders.home)
     except TakebackError as error:
         if overlay.hides(path, error):
             return NOTHING

@@ -15,6 +15,7 @@ from typing import Any
 from takeback import faults
 from takeback.errors import TakebackError
 from takeback_acts.files import failures, leavings, renames, staging, trees
+from takeback_acts.files.abreast import abreast
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.clearing import clear, require_clearable
 from takeback_acts.files.paths import resource
@@ -115,7 +116,7 @@ class Script:
                 where = [spot.path for spot in self.kept]
                 raise failures.not_as_it_was(error, where, whole=self.undone) from error
             raise
-        cleared = [self._clear(temp, seen, home) for temp, seen in self.leftovers]
+        cleared = abreast(lambda each: self._clear(*each, home), self.leftovers)
         faults.point("files.cleared")
         self._sync()
         self._clean = all(cleared)
@@ -169,27 +170,25 @@ class Script:
         many = len(self.staged) > staging.FEW
         for portion in staging.portions(self.staged):
             supply.bring({want.state.sha256 for _, want in portion if want.state.kind == "file"})
-            for temp, want in portion:
-                with failures.reported(self._owners[temp].path):
-                    self._stage_one(temp, want, supply, home, durable=not many)
+            abreast(lambda each: self._stage_one(*each, supply, home, durable=not many), portion)
         if many:
             # One sync for all of them, and the names only then.
             staging.sync_all(temp.folder for temp, _ in self.staged)
-            for temp, _ in self.staged:
-                if temp != self._prepared:
-                    staging.finish(temp)
+            abreast(staging.finish, [temp for temp, _ in self.staged if temp != self._prepared])
         wanted = {temp: want.state for temp, want in self.staged}
         for step in self.steps:
             if step.swap and step.expect is not None:
                 self._carry(step, step.expect, wanted[step.source])
 
     def _stage_one(self, temp: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
-        if temp == self._prepared and self._handle is not None and staging.give_name(self._handle, temp):
-            return
-        self._prepared = None if temp == self._prepared else self._prepared
-        staging.stage(temp, want, supply, home, durable=durable)
-        if durable:
-            staging.finish(temp)
+        with failures.reported(self._owners[temp].path):
+            if temp == self._prepared:
+                if self._handle is not None and staging.give_name(self._handle, temp):
+                    return
+                self._prepared = None
+            staging.stage(temp, want, supply, home, durable=durable)
+            if durable:
+                staging.finish(temp)
 
     def _require_clearable(self, home: Home) -> None:
         """What would stay half cleared is not begun."""
