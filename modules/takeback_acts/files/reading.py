@@ -73,16 +73,19 @@ def read_all(handle: int, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def stream(source: int, target: int | None) -> tuple[str, int]:
+def stream(source: int, target: int | None, cover: Callable[[int], None] | None = None) -> tuple[str, int]:
     """Digest and size of an open file's bytes, copied on the way into `target`, in constant memory.
 
-    Where a file has holes, so has its copy, in an empty target.
+    Where a file has holes, so has its copy, in an empty target. `cover` is told the size with each portion
+    before that is written.
     """
     hashed, size, hole = hashlib.sha256(), 0, False
-    holey = target is not None and _has_holes(source)
+    holey = target is not None and has_holes(source)
     while part := os.read(source, CHUNK):
         hashed.update(part)
         size += len(part)
+        if cover is not None:
+            cover(size)
         if target is not None:
             hole = holey and part == _ZEROS
             if hole:
@@ -101,7 +104,8 @@ def write_all(target: int, data: bytes) -> None:
         view = view[os.write(target, view) :]
 
 
-def _has_holes(handle: int) -> bool:
+def has_holes(handle: int) -> bool:
+    """Whether an open file takes less room than it is long."""
     found = os.fstat(handle)
     return found.st_blocks * 512 < found.st_size
 

@@ -97,6 +97,21 @@ def test_large_files_are_copied_in_constant_memory(shelf, opened, tmp_path):
     assert peak < 8 << 20
 
 
+def test_holes_stay_holes_kept_and_given_back(shelf, tmp_path):
+    path, out = tmp_path / "sparse", tmp_path / "out"
+    with path.open("wb") as file:
+        file.seek(64 << 20)
+        file.write(b"end")
+    with shelf.open() as vault, path.open("rb") as source, Lease(vault, OWNER) as lease:
+        sha256, size = lease.keep_file(source.fileno(), path.stat().st_size)
+        lease.settle()
+        with out.open("w+b") as target:
+            vault.reader.copy_to(sha256, target.fileno())
+    assert size == out.stat().st_size == path.stat().st_size
+    for kept in (out, *shelf.folder.glob("large/*/*")):
+        assert kept.stat().st_blocks * 512 < 4 << 20
+
+
 def test_squeezing_saves_room_and_changes_no_name(shelf, name):
     data = [b"the same words again " * 40, os.urandom(900), b"short"]
     with shelf.open() as vault:

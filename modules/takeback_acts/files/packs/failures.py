@@ -13,24 +13,28 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def full(limit: int) -> TakebackError:
+def full(limit: int, used: int, size: int) -> TakebackError:
     """All blobs together would be more than the setting allows."""
     return TakebackError(
         "blobs.full",
-        f"Kept bytes have reached their limit of {limit} bytes, so no more can be kept",
+        f"{size} bytes more can't be kept for an undo: {_left(limit, used)}. Nothing was changed",
         "Raise the limit, shorten how long acts are kept, or forget what no act needs with `takeback gc`.",
-        data={"limit": limit},
+        data={"limit": limit, "used": used, "needed": size},
     )
 
 
-def owner_full(owner: str, limit: int) -> TakebackError:
+def owner_full(owner: str, limit: int, used: int, size: int) -> TakebackError:
     """One owner's blobs would be more than the setting allows each."""
     return TakebackError(
         "blobs.agent_full",
-        f"What is kept for {owner} has reached its limit of {limit} bytes",
+        f"{size} bytes more can't be kept for {owner}: {_left(limit, used)}. Nothing was changed",
         "Raise the limit for each agent, or let its older acts run out and forget them with `takeback gc`.",
-        data={"owner": owner, "limit": limit},
+        data={"owner": owner, "limit": limit, "used": used, "needed": size},
     )
+
+
+def _left(limit: int, used: int) -> str:
+    return f"the limit of {limit} leaves room for {max(0, limit - used)}"
 
 
 def locked(folder: Path) -> ConflictError:

@@ -14,6 +14,7 @@ from takeback_acts.files.packs import failures
 from takeback_acts.files.packs.apart import Incoming, copy
 from takeback_acts.files.packs.parcel import Parcel, Wanted
 from takeback_acts.files.packs.record import APART
+from takeback_acts.files.packs.usage import LIMITED, Room
 from takeback_acts.files.packs.vault import Vault, cost
 from takeback_acts.files.reading import digest as digest_of
 from takeback_acts.files.reading import write_all
@@ -24,7 +25,7 @@ _LONGEST_OWNER = 255
 
 
 class Lease:
-    """Blobs that no sweep takes away before the lease ends, kept for one owner (a caller's label).
+    """Blobs that no sweep takes away before the lease ends, kept for one owner (a label) within some room.
 
     Leave it once the row that names the blobs is durable, and write that row only after `settle`, `durable`
     or one of the `put`s. `keep`, `keep_file`, `holds` and `settle` are for any thread, the rest for the
@@ -33,11 +34,12 @@ class Lease:
     before stays.
     """
 
-    def __init__(self, vault: Vault, owner: str) -> None:
+    def __init__(self, vault: Vault, owner: str, room: Room = LIMITED) -> None:
         if not 0 < len(owner.encode()) <= _LONGEST_OWNER:
             raise ValueError("an owner has 1 to 255 bytes")
         self._vault = vault
         self._owner = owner
+        self._room = room
         self._lock = threading.Lock()
         self._pinned: set[bytes] = set()
         self._wanted: list[Wanted] = []
@@ -92,13 +94,13 @@ class Lease:
         return self._keep_apart(handle, size)
 
     def holds(self, sha256: str) -> bool:
-        """Whether a blob is there; if so the lease holds it from now on."""
+        """Whether a blob is there, read and found whole; if so the lease holds it from now on."""
         digest = bytes.fromhex(sha256)
-        with self._vault.catalog.lock:
-            self._pin(digest)
-            there = self._vault.present(digest)
-            if not there and not any(one.head.digest == digest for one in self._wanted):
-                self._unpin(digest)
+        new = digest not in self._pinned
+        self._pin(digest)
+        there = self._vault.sound(digest)
+        if new and not there:
+            self._unpin(digest)
         return there
 
     def settle(self) -> None:
@@ -147,13 +149,13 @@ class Lease:
         sha256 = digest_of(data)
         digest = bytes.fromhex(sha256)
         self._pin(digest)
-        if self._vault.present(digest):
+        if self._vault.sound(digest):
             return sha256, None
         if len(data) > self._vault.settings.small:
             wanted = self._vault.told(digest, len(data), self._owner)._replace(payload=data)
         else:
             wanted = self._vault.wanted(digest, data, self._owner)
-        self._vault.usage.charge(self._owner, cost(wanted))
+        self._vault.usage.charge(self._owner, cost(wanted), self._room)
         return sha256, wanted
 
     def _add(self, wanted: Wanted | None) -> None:
@@ -186,7 +188,7 @@ class Lease:
 
     def _keep_apart(self, handle: int, size: int) -> tuple[str, int]:
         self._vault.require_open()
-        claim = self._vault.usage.claim(self._owner)
+        claim = self._vault.usage.claim(self._owner, self._room)
         files = self._vault.files
         try:
             claim.cover(size)
@@ -206,7 +208,7 @@ class Lease:
     def _named(self, incoming: Incoming) -> Wanted | None:
         digest = bytes.fromhex(incoming.sha256)
         self._pin(digest)
-        if self._vault.present(digest):
+        if self._vault.sound(digest):
             incoming.path.unlink()
             return None
         self._vault.files.name(incoming)

@@ -15,6 +15,7 @@ from takeback_acts.files.packs.checking import Checked
 from takeback_acts.files.packs.keeping import Lease
 from takeback_acts.files.packs.settings import PackSettings
 from takeback_acts.files.packs.sweeping import Swept
+from takeback_acts.files.packs.usage import LIMITED, Room
 from takeback_acts.files.packs.vault import Stats, Vault
 
 T = TypeVar("T")
@@ -52,9 +53,9 @@ class BlobStore:
     ) -> None:
         await self.close()
 
-    def lease(self, owner: str) -> Lease:
+    def lease(self, owner: str, room: Room = LIMITED) -> Lease:
         """What keeps blobs for an owner, by its label."""
-        return Lease(self.vault, owner)
+        return Lease(self.vault, owner, room)
 
     async def durable(self) -> None:
         """Waits until everything that leases handed over before is durable; raises nothing of theirs."""

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from math import inf
+from typing import NamedTuple
 
 from takeback_acts.files.packs import failures
+
+
+class Room(NamedTuple):
+    """How many times the limits may be filled: that of all together, and that of one owner."""
+
+    total: float = 1.0
+    own: float = 1.0
+
+
+LIMITED = Room()
+UNLIMITED = Room(inf, inf)
 
 
 class Usage:
@@ -18,13 +31,14 @@ class Usage:
         self._owner_limit = owner_limit
         self._lock = threading.Lock()
 
-    def charge(self, owner: str, size: int) -> None:
+    def charge(self, owner: str, size: int, room: Room = LIMITED) -> None:
         """Takes room before anything is written; raises TakebackError `blobs.full`, `blobs.agent_full`."""
         with self._lock:
-            if self._limit and self.total + size > self._limit:
-                raise failures.full(self._limit)
-            if self._owner_limit and self.owners[owner] + size > self._owner_limit:
-                raise failures.owner_full(owner, self._owner_limit)
+            used = self.owners[owner]
+            if self._limit and self.total + size > self._limit * room.total:
+                raise failures.full(self._limit, self.total, size)
+            if self._owner_limit and used + size > self._owner_limit * room.own:
+                raise failures.owner_full(owner, self._owner_limit, used, size)
             self.total += size
             self.owners[owner] += size
 
@@ -34,9 +48,9 @@ class Usage:
             self.total -= size
             self.owners[owner] -= size
 
-    def claim(self, owner: str) -> Claim:
+    def claim(self, owner: str, room: Room) -> Claim:
         """Room for something whose size is not known for sure before it is written."""
-        return Claim(self, owner)
+        return Claim(self, owner, room)
 
     def note(self, owner: str, size: int) -> None:
         """What is there already when the store is opened, or is kept no more; limits don't matter."""
@@ -52,15 +66,16 @@ class Usage:
 class Claim:
     """Room taken for one file, more of it as the file turns out larger."""
 
-    def __init__(self, usage: Usage, owner: str) -> None:
+    def __init__(self, usage: Usage, owner: str, room: Room) -> None:
         self.size = 0
         self._usage = usage
         self._owner = owner
+        self._room = room
 
     def cover(self, size: int) -> None:
         """Makes sure that so much is taken; raises what `Usage.charge` raises."""
         if size > self.size:
-            self._usage.charge(self._owner, size - self.size)
+            self._usage.charge(self._owner, size - self.size, self._room)
             self.size = size
 
     def settle(self, size: int) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from takeback.errors import TakebackError
 from takeback_acts.files.packs import checking, failures, mending, opening, record, rewriting, squeeze
 from takeback_acts.files.packs.apart import Apart
 from takeback_acts.files.packs.appender import Appender
@@ -89,6 +90,17 @@ class Vault:
         if entry is None:
             return False
         return not entry.flags & record.APART or self.files.size(digest.hex()) == entry.length
+
+    def sound(self, digest: bytes) -> bool:
+        """Whether a blob is there with the bytes of its name: whoever keeps it anew counts on that."""
+        entry = self.catalog.find(digest)
+        if entry is None:
+            return False
+        with suppress(TakebackError):
+            if self.reader.verify(entry):
+                return True
+        self.catalog.broken.add((entry.segment, entry.offset))
+        return False
 
     def wanted(self, digest: bytes, data: bytes, owner: str) -> Wanted:
         """The record of a small blob."""
