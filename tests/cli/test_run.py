@@ -71,7 +71,7 @@ def test_a_command_that_changes_nothing_says_so_and_leaves_no_act(served: Cli, w
 
 def test_a_folder_that_is_left_out_is_said_to_be(cli: Cli):
     ran = cli.run("run", "--", "sh", "-c", "mkdir node_modules; touch node_modules/a")
-    assert ran.err == f"takeback: nothing changed in {cli.work} (1 left out)\n"
+    assert ran.err == f"takeback: nothing changed in {cli.work} (left out: node_modules)\n"
     assert cli.json("log")["acts"] == []
 
 
@@ -108,6 +108,20 @@ def test_a_command_that_can_not_be_run_ends_as_in_a_shell(served: Cli, work: Pat
     ran = served.run("run", "--", name)
     assert ran.code == code
     assert name in ran.err
+    assert "takeback: " not in ran.err, "that nothing changed goes without saying"
+
+
+def test_what_could_not_be_captured_is_named(served: Cli, work: Path):
+    script = "touch a; for n in 1 2 3 4 5; do mkfifo pipe$n; done"
+    ran = served.run("run", "--", "sh", "-c", script)
+    first, *lost = ran.err.splitlines()
+    assert "changed 6 paths" in first
+    assert [line.removeprefix("takeback: not captured: ") for line in lost] == [
+        *(f"pipe{n} (it is a pipe, a socket or a device)" for n in (1, 2, 3)),
+        "2 more",
+    ]
+    named = "not captured: pipe1, pipe2, pipe3 and 2 more"
+    assert named in " ".join(served.run("log", "--limit", "1").out.split())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])

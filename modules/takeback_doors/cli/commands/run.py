@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from takeback.errors import NotFoundError, RefusedError, TakebackError
+from takeback_doors.cli.captured import listed, not_captured
 from takeback_doors.cli.child import Child, exit_code_of
 from takeback_doors.cli.output import report, say
 from takeback_doors.cli.paths import to_resource
@@ -51,8 +52,9 @@ def run(
             code = Child().run(command)
         except (NotFoundError, RefusedError) as error:
             report(error, as_json=False)
-            code = exit_code_of(error)
-        watched.end(code)
+            watched.end(code := exit_code_of(error), ran=False)
+        else:
+            watched.end(code)
         return code
 
 
@@ -76,7 +78,7 @@ class _Watched:
         begun = self._shell.call("files.begin_command", asked, session=self._session)
         self._window, self._roots = begun["window"], begun["roots"]
 
-    def end(self, code: int) -> None:
+    def end(self, code: int, *, ran: bool = True) -> None:
         """Says what it changed; the window outlives a daemon that was killed meanwhile."""
         if not self._window:
             return
@@ -92,8 +94,17 @@ class _Watched:
         except TakebackError as error:
             say(f"takeback: what it changed is not in the log yet: {error.message}")
         else:
-            if not self._quiet:
-                say(f"takeback: {_words(ended, self._roots)}")
+            # That a command which never ran changed nothing goes without saying.
+            if not self._quiet and (ran or ended["changed"]):
+                for line in _lines(ended, self._roots):
+                    say(f"takeback: {line}")
+
+
+def _lines(ended: dict[str, Any], roots: list[str]) -> list[str]:
+    lost = [f"not captured: {words}" for words in not_captured(ended["notes"])]
+    coincident = ended["coincident"]
+    others = [f"may be somebody else's and stay: {listed(coincident)}"] if coincident else []
+    return [_words(ended, roots), *lost, *others]
 
 
 def _words(ended: dict[str, Any], roots: list[str]) -> str:
@@ -105,10 +116,4 @@ def _words(ended: dict[str, Any], roots: list[str]) -> str:
         from takeback_doors.cli.ids import shortened
 
         words += f"; take it back with `takeback undo {shortened([act])[act]}`"
-    lost = sum(note.startswith("not captured") for note in ended["notes"])
-    asides = [f"{lost} not captured"] if lost else []
-    if ended["left_out"]:
-        asides.append(f"{len(ended['left_out'])} left out")
-    if ended["coincident"]:
-        asides.append(f"{len(ended['coincident'])} may be somebody else's and stay")
-    return words + (f" ({', '.join(asides)})" if asides else "")
+    return words + (f" (left out: {listed(ended['left_out'])})" if ended["left_out"] else "")
