@@ -8,6 +8,9 @@ from typing import Any
 from rich.text import Text
 
 from takeback_doors.cli import screen, times
+from takeback_doors.cli.actors import who
+from takeback_doors.cli.captured import names_not_captured
+from takeback_doors.cli.folders import as_one
 from takeback_doors.cli.ids import shortened
 from takeback_doors.cli.paths import in_words
 from takeback_doors.cli.plain import resource_name
@@ -15,6 +18,7 @@ from takeback_doors.cli.plain import resource_name
 # What is left for a path beside the other columns, and a verb, in a terminal of 80.
 _PATH = 32
 _NAMED = 4
+_TOUCHED = 20
 _COLUMNS = ("When", "Who", "What", "State", "Id")
 
 
@@ -29,6 +33,7 @@ def show_acts(acts: Sequence[dict[str, Any]]) -> None:
 
 def show_act(act: dict[str, Any]) -> None:
     """Print everything that the log knows of one act, but what was passed to its tool."""
+    touched = as_one(act["touched"])
     screen.show_fields(
         [
             ("Id", act["id"]),
@@ -39,10 +44,10 @@ def show_act(act: dict[str, Any]) -> None:
             ("Turn", act["turn"] or ""),
             ("Tool", act["tool"]),
             ("State", _state(act)),
-            ("Why", "\n".join(act.get("why") or [])),
+            *[("Why", line) for line in act.get("why") or ()],
             ("Undone", _undone(act)),
-            *[("Touched", resource_name(each["resource"])) for each in act["touched"][:20]],
-            ("", _rest(len(act["touched"]) - 20)),
+            *[("Touched", resource_name(each["resource"])) for each in touched[:_TOUCHED]],
+            ("", f"and {more} more" if (more := len(touched) - _TOUCHED) > 0 else ""),
         ]
     )
 
@@ -55,16 +60,11 @@ def show_line(act: dict[str, Any]) -> None:
     screen.console().print(line, soft_wrap=True)
 
 
-def who(act: dict[str, Any]) -> str:
-    """Who did it, in a word."""
-    if act["actor_kind"] == "person":
-        return "you"
-    name = act.get("agent") or act["actor"].rpartition(":")[2]
-    return str(name)
-
-
 def _row(act: dict[str, Any], short: str, named: Sequence[str]) -> list[Text | str]:
-    return [times.short(act["at"]), who(act), _what(act, named), screen.state(act["state"]), short]
+    what = screen.text(_what(act, named))
+    if lost := names_not_captured(act.get("why") or ()):
+        what.append("\n").append_text(screen.text(f"not captured: {lost}", "dim"))
+    return [times.short(act["at"]), who(act), what, screen.state(act["state"]), short]
 
 
 def _what(act: dict[str, Any], named: Sequence[str]) -> str:
@@ -89,7 +89,3 @@ def _undone(act: dict[str, Any]) -> str:
     if not act.get("undone_at"):
         return ""
     return f"{times.full(act['undone_at'])} by {act.get('undone_by') or 'nobody known'}"
-
-
-def _rest(count: int) -> str:
-    return f"and {count} more" if count > 0 else ""

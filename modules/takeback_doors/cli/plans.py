@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 
-from takeback_doors.cli import screen
+from takeback_doors.cli import conflicts, screen
+from takeback_doors.cli.captured import not_captured
+from takeback_doors.cli.folders import as_one, whole_name
 from takeback_doors.cli.ids import shortened
-from takeback_doors.cli.paths import in_words, near, of_resource
-from takeback_doors.cli.plain import visible
+from takeback_doors.cli.paths import in_words
 
 _EFFECTS_SHOWN = 10
 # Beside a status, a verb and an id; the effects below name each path in full.
 _PATH = 40
 
 
-def show_plan(plan: dict[str, Any], *, stderr: bool = False) -> None:
-    """Print every step with what it does to each resource, and what stands against it."""
-    out = screen.console(stderr=stderr)
-    short = shortened([step["act"] for step in plan["steps"]])
-    for step in plan["steps"]:
-        _show_step(out, step, short[step["act"]])
-        for conflict in plan["conflicts"]:
-            if conflict["act"] == step["act"] and conflict.get("by"):
-                _show_conflict(out, conflict, step)
+def show_plan(
+    plan: dict[str, Any], *, stderr: bool = False, notes: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Print every step with what it does to each resource, and what stands against it.
+
+    `notes` has, by act, what the log noted of it.
+    """
+    _show_steps(plan, plan["steps"], stderr=stderr, notes=notes or {})
+
+
+def show_refused(plan: dict[str, Any]) -> None:
+    """Print on stderr the steps for which a plan is refused, and how many others there are."""
+    blocking = conflicts.blocking(plan)
+    _show_steps(plan, blocking, stderr=True, notes={})
+    if others := len(plan["steps"]) - len(blocking):
+        words = f"Nothing stands against the other {others if others > 1 else 'one'}."
+        screen.console(stderr=True).print(screen.text(words))
 
 
 def show_results(results: Sequence[dict[str, Any]], *, left: int = 0) -> None:
@@ -54,27 +63,59 @@ def _outcome(result: dict[str, Any]) -> str:
     return f"{result['state']} already" if result["already"] else str(result["state"])
 
 
-def _show_step(out: Console, step: dict[str, Any], short: str) -> None:
+def _show_steps(
+    plan: dict[str, Any],
+    steps: Sequence[dict[str, Any]],
+    *,
+    stderr: bool,
+    notes: Mapping[str, Sequence[str]],
+) -> None:
+    out = screen.console(stderr=stderr)
+    short = shortened([step["act"] for step in steps])
+    for step in steps:
+        _show_head(out, step, short[step["act"]])
+        if conflicts.runs(step):
+            _show_effects(out, step)
+            _show_overwritten(out, plan, step)
+        else:
+            _show_block(out, plan, step)
+        for words in not_captured(notes.get(step["act"], ())):
+            out.print(_indented(f"not captured, so it stays: {words}", "dim"))
+
+
+def _show_head(out: Console, step: dict[str, Any], short: str) -> None:
     line = screen.state(step["status"])
     line.append_text(screen.text(f"  {_what(step)}"))
     line.append_text(screen.text(f"  {short}", "dim"))
     out.print(line)
+
+
+def _show_effects(out: Console, step: dict[str, Any]) -> None:
     if step.get("reason"):
         out.print(_indented(step["reason"], "dim"))
-    for effect in step["effects"][:_EFFECTS_SHOWN]:
-        out.print(_indented(_effect(effect, step)))
-    if (more := len(step["effects"]) - _EFFECTS_SHOWN) > 0:
+    effects = as_one(step["effects"], "action", "reason")
+    for effect in effects[:_EFFECTS_SHOWN]:
+        reason = effect.get("reason")
+        why = f" ({reason})" if reason and reason != step.get("reason") else ""
+        out.print(_indented(f"{effect['action']} {whole_name(effect)}{why}"))
+    if (more := len(effects) - _EFFECTS_SHOWN) > 0:
         out.print(_indented(f"and {more} more"))
 
 
-def _effect(effect: dict[str, Any], step: dict[str, Any]) -> str:
-    words = f"{effect['action']} {_name(effect['resource'])}"
-    return words + _unless_said(effect.get("reason"), step)
+def _show_overwritten(out: Console, plan: dict[str, Any], step: dict[str, Any]) -> None:
+    later = [each for each in conflicts.of_step(plan, step) if each.get("by")]
+    for line in conflicts.told(later):
+        out.print(_indented(line, "red"))
 
 
-def _show_conflict(out: Console, conflict: dict[str, Any], step: dict[str, Any]) -> None:
-    words = f"{_name(conflict['resource'])} was written since by {conflict['by']}"
-    out.print(_indented(words + _unless_said(conflict.get("reason"), step), "red"))
+def _show_block(out: Console, plan: dict[str, Any], step: dict[str, Any]) -> None:
+    against = conflicts.of_step(plan, step)
+    if step.get("reason") and not against:
+        out.print(_indented(step["reason"], "red"))
+    for line in conflicts.told(against):
+        out.print(_indented(line, "red"))
+    if against and (others := conflicts.unhindered(step)):
+        out.print(_indented(f"nothing stands against the other {others if others > 1 else 'one'}"))
 
 
 def _what(step: dict[str, Any]) -> str:
@@ -83,14 +124,6 @@ def _what(step: dict[str, Any]) -> str:
     )
 
 
-def _name(resource: str) -> str:
-    path = of_resource(resource)
-    return visible(near(path) if path else resource)
-
-
-def _unless_said(reason: str | None, step: dict[str, Any]) -> str:
-    return f" ({reason})" if reason and reason != step.get("reason") else ""
-
-
 def _indented(words: str, style: str = "") -> Padding:
-    return Padding(screen.text(words, style), (0, 0, 0, 4), expand=False)
+    deeper = len(words) - len(words.lstrip())
+    return Padding(screen.text(words.strip(), style), (0, 0, 0, 4 + deeper), expand=False)

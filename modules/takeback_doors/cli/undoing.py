@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from takeback.errors import EXIT_CODES
+from takeback.errors import EXIT_CODES, TakebackError
+from takeback_doors.cli.conflicts import blocking
+from takeback_doors.cli.output import say
 from takeback_doors.cli.presence import confirm_force
 from takeback_doors.cli.shell import Shell
+
+# Why a plan was refused; the steps that stand in its way say the rest.
+_REFUSALS = {
+    "undo.conflict": "Refused, for what was changed since would be lost",
+    "undo.dependents": "Refused, for later acts rest on it and would be lost",
+    "undo.not_undoable": "Refused, for this can't be taken back",
+}
+# Each is looked up in the log, which nobody wants to wait for.
+_NOTED = 20
 
 
 def carry_out(
@@ -27,20 +38,38 @@ def carry_out(
     answer has `skipped`, the steps that were left out, and the code is 3 when there are any.
     """
     asked = {**selection, **(preview or {}), "force": force}
+    args = {**selection, **(how or {}), "force": force}
     if dry_run:
         plan = shell.call("undo.preview", asked, present=force)["plan"]
-        shell.answer({"plan": plan}, lambda: _show(plan, None, ()))
+        shell.answer({"plan": plan}, lambda: _show_preview(shell, plan, tool, args))
         return 0
     if force:
-        plan = shell.call("undo.preview", asked, present=True)["plan"]
-        confirm_force(plan)
-        digest = digest or plan["digest"]
-    args = {**selection, **(how or {}), "digest": digest, "force": force}
-    outcome = shell.call(tool, args, present=force)
+        digest = _confirmed(shell, asked, digest)
+    try:
+        outcome = shell.call(tool, {**args, "digest": digest}, present=force)
+    except TakebackError as error:
+        if shell.as_json or error.code not in _REFUSALS:
+            raise
+        _show_refusal(error, tool, args)
+        return error.exit_code
+    return _answer(shell, outcome, tool, skips=bool(args.get("skip_conflicts")))
+
+
+def _confirmed(shell: Shell, asked: dict[str, Any], digest: str | None) -> str:
+    """The digest of the plan that the person said yes to."""
+    plan = shell.call("undo.preview", asked, present=True)["plan"]
+    if blocking(plan):
+        # Not even force helps here, so there is nothing to say yes to: the run will tell why.
+        return str(plan["digest"])
+    confirm_force(plan)
+    return digest or str(plan["digest"])
+
+
+def _answer(shell: Shell, outcome: dict[str, Any], tool: str, *, skips: bool) -> int:
     skipped: list[dict[str, Any]] = []
-    if args.get("skip_conflicts"):
+    if skips:
         skipped = outcome["skipped"] = _skipped(outcome)
-    shell.answer(outcome, lambda: _show(outcome["plan"], outcome["results"], skipped))
+    shell.answer(outcome, lambda: _show_outcome(shell, outcome, tool, skipped))
     return EXIT_CODES["conflict"] if skipped else 0
 
 
@@ -49,12 +78,37 @@ def _skipped(outcome: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for step in outcome["plan"]["steps"] if step["act"] not in taken_back]
 
 
-def _show(
-    plan: dict[str, Any], results: list[dict[str, Any]] | None, skipped: Sequence[dict[str, Any]]
+def _show_preview(shell: Shell, plan: dict[str, Any], tool: str, args: dict[str, Any]) -> None:
+    from takeback_doors.cli.options import show_options
+    from takeback_doors.cli.plans import show_plan
+
+    show_plan(plan, notes=_notes(shell, plan, tool))
+    if blocking(plan) and not args.get("skip_conflicts"):
+        show_options(plan, tool, args, "As it is, this would be refused.")
+
+
+def _show_refusal(error: TakebackError, tool: str, args: dict[str, Any]) -> None:
+    from takeback_doors.cli.options import show_options
+    from takeback_doors.cli.plans import show_refused
+
+    say(f"Error: {_REFUSALS[error.code]}")
+    show_refused(error.data["plan"])
+    show_options(error.data["plan"], tool, args, "Nothing was changed.")
+
+
+def _show_outcome(
+    shell: Shell, outcome: dict[str, Any], tool: str, skipped: Sequence[dict[str, Any]]
 ) -> None:
     from takeback_doors.cli.plans import show_plan, show_results, show_skipped
 
-    show_plan(plan)
-    if results is not None:
-        show_results(results, left=len(skipped))
+    show_plan(outcome["plan"], notes=_notes(shell, outcome["plan"], tool))
+    show_results(outcome["results"], left=len(skipped))
     show_skipped(skipped)
+
+
+def _notes(shell: Shell, plan: dict[str, Any], tool: str) -> dict[str, list[str]]:
+    """What the log noted of the acts that a plan takes back, when it is short enough."""
+    if tool == "undo.redo" or len(plan["steps"]) > _NOTED:
+        return {}
+    pages = [shell.call("undo.list", {"id_prefix": step["act"], "limit": 1}) for step in plan["steps"]]
+    return {act["id"]: act["why"] for page in pages for act in page["acts"]}

@@ -1,0 +1,60 @@
+"""What a person can do about a plan that is refused, by the options that their command has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.padding import Padding
+
+from takeback_doors.cli import screen
+from takeback_doors.cli.conflicts import blocking, missing_folder, runs
+from takeback_doors.cli.paths import near
+from takeback_doors.cli.plain import visible
+
+_WORDS = {
+    "--with-dependents": "take the later acts back as well, newest first",
+    "--skip-conflicts": "leave out what conflicts, and every older act on it",
+    "--force": "overwrite it; asks first, and keeps what it overwrites",
+}
+_OVERWRITABLE = {"conflict", "dependents"}
+
+
+def show_options(plan: dict[str, Any], tool: str, given: dict[str, Any], intro: str) -> None:
+    """Say on stderr, after an introduction, what would let the command go on.
+
+    `tool` is what it calls, `given` with which arguments.
+    """
+    out = screen.console(stderr=True)
+    fitting, gone = _fitting(plan, tool, given), _missing(plan)
+    words = [intro]
+    if gone:
+        words.append(f"The folder {visible(near(gone))} is gone; make it again, then repeat this.")
+    if fitting:
+        words.append(f"Repeat it with {'one of these' if len(fitting) > 1 else 'this'}:")
+    out.print(screen.text(" ".join(words)))
+    width = max(map(len, fitting), default=0)
+    for option in fitting:
+        out.print(Padding(screen.text(f"{option:<{width}}  {_WORDS[option]}"), (0, 0, 0, 4), expand=False))
+
+
+def _fitting(plan: dict[str, Any], tool: str, given: dict[str, Any]) -> list[str]:
+    """The options that the command has and that would help."""
+    statuses = {step["status"] for step in blocking(plan)}
+    found = []
+    if tool == "undo.run" and "dependents" in statuses and not given.get("dependents"):
+        found.append("--with-dependents")
+    # Where every step is in the way of another, nothing would be left to take back.
+    if tool == "undo.rewind" and not given.get("skip_conflicts") and any(map(runs, plan["steps"])):
+        found.append("--skip-conflicts")
+    if statuses <= _OVERWRITABLE and not given.get("force") and not _missing(plan):
+        found.append("--force")
+    return found
+
+
+def _missing(plan: dict[str, Any]) -> str:
+    """A folder without which nothing can be put back, not even by force."""
+    blocked = {step["act"] for step in blocking(plan)}
+    found = (
+        missing_folder(each) for each in plan["conflicts"] if each["act"] in blocked and not each.get("by")
+    )
+    return next(filter(None, found), "")
