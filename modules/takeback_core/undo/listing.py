@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import UsageError
 from takeback_core.undo import rows
 from takeback_core.undo.actors import limits
-from takeback_core.undo.models import Acts, ListActs
+from takeback_core.undo.models import Acts, ListActs, RecordedOn
 from takeback_core.undo.selection import moment, touching
 
 
@@ -39,6 +40,29 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
     if args.resource is None and args.state is None and args.id_prefix is None:
         # Who looks for a state, a resource or an id must also find what was recorded inside a call.
         conditions.append("a.parent IS NULL")
+    found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
+    shown = found[: args.limit]
+    following = str(shown[-1].seq) if len(found) > args.limit else None
+    return Acts(acts=[row.act() for row in shown], next=following)
+
+
+def recorded(db: rows.Database, ctx: Context, args: RecordedOn) -> Acts:
+    """What the calling module recorded on a resource, undos too, newest first; an agent's own for an agent.
+
+    Raises `undo.cursor`.
+    """
+    touches, names = touching(args.resource, around=True)
+    conditions, parameters = [touches, "a.recorded_by = ?"], [*names, ctx.caller]
+    for caller in map(Caller.parse, ctx.chain):
+        if caller.kind == "agent":
+            conditions.append("a.agent = ?")
+            parameters.append(caller.name)
+    if args.id is not None:
+        conditions.append("a.id = ?")
+        parameters.append(args.id)
+    if args.cursor is not None:
+        conditions.append("a.seq < ?")
+        parameters.append(_seq(args.cursor))
     found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
     shown = found[: args.limit]
     following = str(shown[-1].seq) if len(found) > args.limit else None

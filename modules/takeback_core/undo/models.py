@@ -126,6 +126,15 @@ class ListActs(_In):
     cursor: str | None = None
 
 
+class RecordedOn(_In):
+    """What the calling module recorded on a resource of its own, or all of a folder around it."""
+
+    resource: Resource
+    id: Id | None = None
+    limit: int = Field(default=50, ge=1, le=500)
+    cursor: str | None = None
+
+
 class Acts(BaseModel):
     """A page of the log, newest first; `next` is the cursor of the page after it, or null."""
 

@@ -17,7 +17,7 @@ from takeback_core.undo import models, retention, rows, schema, selection
 from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.inverse import InverseCheck
-from takeback_core.undo.listing import page
+from takeback_core.undo.listing import page, recorded
 from takeback_core.undo.looking import verdict, versions
 from takeback_core.undo.planner import Planner, require_force
 from takeback_core.undo.recorder import Recorder
@@ -136,6 +136,11 @@ class UndoModule(Module):
     async def list_acts(self, ctx: Context, args: models.ListActs) -> models.Acts:
         """List acts, newest first."""
         return await self._store.read(lambda db: page(db, ctx, args))
+
+    @tool(effect="read", reach=("modules",))
+    async def recorded(self, ctx: Context, args: models.RecordedOn) -> models.Acts:
+        """List what the calling module recorded on a resource of its own, newest first, undos too."""
+        return await self._store.read(lambda db: recorded(db, ctx, args))
 
     @tool(effect="read", reach=_ANYBODY)
     async def show(self, ctx: Context, args: models.ActId) -> models.Shown:
