@@ -142,6 +142,25 @@ def test_what_is_wrong_is_said_in_sentences(cli: Cli):
     assert ".. " not in shown
 
 
+def test_it_reads_well_in_eighty_columns_and_ends_with_a_verdict(served: Cli):
+    checks = served.json("doctor")["checks"]
+    lines = served.run("doctor", env={"COLUMNS": "80", "HOME": str(served.root)}).out.splitlines()
+    assert lines[-1].strip() == "All well."
+    assert len(lines) == len(checks) + 1, "each check has its line"
+    assert all(line.startswith("ok  ") for line in lines[:-1])
+    assert "~/home/data is yours alone" in "".join(lines)
+
+
+def test_the_verdict_counts_what_needs_the_person(cli: Cli):
+    cli.home.create()
+    cli.home.data.chmod(0o755)
+    one = cli.run("doctor").out.splitlines()
+    assert one[-1].endswith(" checks needs you; see above.")
+    assert one[-1].startswith("1 of ")
+    cli.home.settings.write_text("[undo\n")
+    assert cli.run("doctor").out.splitlines()[-1].startswith("2 of ")
+
+
 def test_a_wrong_variable_is_found(cli: Cli):
     ran = cli.run("doctor", "--json", env={"TAKEBACK_UNDO__": "7"})
     assert (ran.code, checks(ran.json)["settings"]) == (1, False)

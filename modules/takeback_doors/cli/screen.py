@@ -62,12 +62,20 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Text | str]], *, 
         console(stderr=True).print(text(none))
 
 
+def show_listing(rows: Iterable[tuple[Text, Text]]) -> None:
+    """Print a word and what it is about, a line each; what is too long goes on below itself."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    console().print(made)
+
+
 def show_fields(fields: Iterable[tuple[str, Text | str]]) -> None:
     """Print names and values below each other; a value that is empty is left out."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column(overflow="fold")
-    for name, value in fields:
-        if value:
-            made.add_row(name, value if isinstance(value, Text) else text(value))
-    console().print(made)
+    show_listing(
+        (text(name, "bold"), value if isinstance(value, Text) else text(value))
+        for name, value in fields
+        if value
+    )

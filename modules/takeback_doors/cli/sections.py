@@ -50,7 +50,7 @@ def settings_findings(home: Home) -> tuple[list[Finding], Modules]:
 
 def _well(home: Home) -> Finding:
     if not home.settings.exists():
-        return Finding("settings", True, f"{home.settings} is not there; everything has its default")
+        return Finding("settings", True, f"{home.settings} is not there; the defaults hold")
     return Finding("settings", True, f"{home.settings} has nothing but known keys")
 
 

@@ -11,6 +11,7 @@ from takeback_doors.cli.checks import local_checks
 from takeback_doors.cli.client import Connection
 from takeback_doors.cli.findings import Finding
 from takeback_doors.cli.output import write_json
+from takeback_doors.cli.paths import in_words
 from takeback_doors.cli.place import home
 from takeback_doors.cli.shell import Shell, without_start
 
@@ -50,15 +51,30 @@ def _daemon_checks(daemon: Connection) -> list[dict[str, Any]]:
 
 
 def _show(found: list[dict[str, Any]]) -> None:
-    from takeback_doors.cli.screen import show_table, text
+    from takeback_doors.cli.screen import console, show_listing, text
 
+    wrong = [check for check in found if not check["ok"]]
     rows = []
     for check in found:
-        words = check["detail"] if check["ok"] else _sentences(check["detail"], check["hint"])
-        verdict = text("ok", "green") if check["ok"] else text("NOT OK", "red")
-        rows.append((verdict, check["name"], words))
-    show_table(("", "Finding", "Found"), rows, wide="Found", none="Nothing was looked at.")
+        words = text(f"{check['name']}: ", "bold").append_text(text(_said(check)))
+        if not check["ok"] and check["hint"]:
+            words.append("\n").append_text(text(check["hint"]))
+        rows.append((text("ok", "green") if check["ok"] else text("NOT OK", "red"), words))
+    show_listing(rows)
+    console().print(text(_verdict(len(wrong), len(found)), "red" if wrong else "green"))
 
 
-def _sentences(*parts: str) -> str:
-    return " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts if part)
+def _said(check: dict[str, Any]) -> str:
+    # Behind a word of its own a path is told apart from one within another.
+    words = in_words(f" {check['detail']}", (), 0).strip()
+    return words if check["ok"] else _sentence(words)
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def _verdict(wrong: int, all_of_them: int) -> str:
+    if not wrong:
+        return "All well."
+    return f"{wrong} of {all_of_them} checks need{'s' if wrong == 1 else ''} you; see above."
