@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from takeback.errors import ConflictError
-from takeback_acts.files.capture.worker import FOLDER
+from takeback_acts.files.capture.way import FOLDER
 from tests.files.capture.rig import Rig, only, whats
 
 pytestmark = pytest.mark.anyio

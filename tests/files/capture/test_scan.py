@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from takeback_acts.files.capture import crew, worker
+from takeback_acts.files.capture import crew, marks
 from takeback_acts.files.capture.crew import Crew
 from tests.files.capture.rig import Rig, only, whats
 
@@ -32,7 +32,7 @@ async def test_a_write_within_the_tick_of_the_look_is_seen(rig):
     path.write_bytes(b"two")
     # As if the clock had not moved on between the two writes.
     found = path.stat()
-    capture._engine._tree.put(node, b"file", row._replace(mark=worker.mark(found)))
+    capture._engine._tree.put(node, b"file", row._replace(mark=marks.mark(found)))
     changes = await capture.after()
     assert rig.bytes_before(changes, "file") == b"one"
     await capture.close()
@@ -58,7 +58,7 @@ async def test_stores_through_a_mapping_that_is_still_open_are_seen_by_a_scan(ri
         await capture.baseline()
         before = path.stat()
         memory[0:1] = b"2"
-        assert worker.mark(path.stat()) == worker.mark(before)
+        assert marks.mark(path.stat()) == marks.mark(before)
         changes = await capture.scan()
         assert rig.memory.get(only(changes, "mapped").after.sha256)[:1] == b"2"
         assert rig.bytes_before(changes, "mapped")[:1] == b"1"

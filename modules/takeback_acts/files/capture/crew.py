@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from takeback_acts.files.capture import worker
+from takeback_acts.files.capture import scan, worker
+from takeback_acts.files.capture.scan import Difference, Step
 from takeback_acts.files.capture.tree import Node, Tree
-from takeback_acts.files.capture.worker import Difference, Step
 
-_SCRIPT = Path(worker.__file__)
+_PACKAGES = Path(worker.__file__).parents[3]
+# Behind the stdlib, so that what else lies beside our packages can take nothing's place.
+_PROGRAM = f"import sys; sys.path.append(sys.argv[1]); from {worker.__name__} import main; main()"
 
 
 class CrewError(OSError):
@@ -56,7 +58,7 @@ class Crew:
 
 class _Mate:
     def __init__(self, root: int) -> None:
-        words = [sys.executable, "-I", "-S", "-X", "utf8", str(_SCRIPT), str(root)]
+        words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGES), str(root)]
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[root]
         )
@@ -106,7 +108,7 @@ def scan_here(root: int, tree: Tree) -> tuple[dict[int, Node], list[Difference]]
     """The same scan in this thread, for trees that are not worth a crew."""
     steps = list(tree.steps())
     nodes = {step.number: node for node, step in steps}
-    found = list(worker.scan(root, [step for _, step in steps], lambda number: nodes[number].known()))
+    found = list(scan.scan(root, [step for _, step in steps], lambda number: nodes[number].known()))
     return nodes, found
 
 

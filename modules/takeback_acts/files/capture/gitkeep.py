@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from takeback_acts.files.capture.worker import FOLDER
+from takeback_acts.files.capture.way import FOLDER
 
 _LOOSE = re.compile(rb"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(rb"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.(?:pack|idx|rev)")

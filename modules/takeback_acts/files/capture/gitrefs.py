@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from takeback_acts.files.capture.worker import FOLDER
+from takeback_acts.files.capture.way import FOLDER
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST = 1 << 24

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from takeback.errors import ConflictError
+from takeback_acts.files.capture.marks import mark
 from takeback_acts.files.capture.tree import Row, Source
-from takeback_acts.files.capture.worker import mark
 from takeback_acts.files.reading import CHUNK, steady
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -32,10 +32,6 @@ class Contents(Protocol):
 
     def put(self, data: bytes) -> str:
         """Keeps bytes; answers their digest in hex."""
-        ...
-
-    def get(self, sha256: str) -> bytes:
-        """Kept bytes, verified; raises NotFoundError or TakebackError."""
         ...
 
     def sync(self) -> None:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from takeback_acts.files.capture import worker
+from takeback_acts.files.capture import scan
 from takeback_acts.files.capture.changes import NOTHING, Change, Held, held, held_folder, what_changed
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.intake import same_content
+from takeback_acts.files.capture.marks import Own, mark
+from takeback_acts.files.capture.scan import Difference
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Node, Row, Source, Tree, walk
-from takeback_acts.files.capture.worker import Difference, Own, mark
 
 _TRIES = 3
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
@@ -94,7 +95,7 @@ class Look:
         for below in steps:
             try:
                 known = below.known()._replace(settled=False)
-                difference = worker.compare(self.tour.to(below), below.number, known)
+                difference = scan.compare(self.tour.to(below), below.number, known)
             except OSError as error:
                 difference = Difference(below.number, None, [], [], None, error.errno or 5)
             if difference is not None:

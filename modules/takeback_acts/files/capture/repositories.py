@@ -13,7 +13,7 @@ from takeback_acts.files.capture import gitindex, gitrefs
 from takeback_acts.files.capture.gitindex import Index, IndexFormatError
 from takeback_acts.files.capture.gitkeep import Keep, LinkError
 from takeback_acts.files.capture.intake import git_name
-from takeback_acts.files.capture.worker import FOLDER
+from takeback_acts.files.capture.way import FOLDER
 
 _SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Protocol, TypeVar
 
-from takeback_acts.files.capture.worker import Way
+from takeback_acts.files.capture.way import Way
 
 
 class Placed(Protocol):

@@ -1,0 +1,55 @@
+"""Marks: the numbers by which an entry is known to be as it was. Stands alone, on the stdlib."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COLUMNS = 5
+# Overlay file systems use the highest bit of an inode's number, which no column has.
+INODE = (1 << 63) - 1
+_ENCODING = sys.getfilesystemencoding()
+
+Own = tuple[int, int, int, int, int]
+Mark = tuple[int, int, int, int, int]
+
+
+class Known(NamedTuple):
+    """A folder as it was: its own mark, whether that mark can be trusted, and what lies in it but folders.
+
+    `names` has a `/` behind each name, `marks` five numbers a name.
+    """
+
+    own: Own
+    settled: bool
+    names: bytes
+    marks: array[int]
+
+
+def own_mark(found: os.stat_result) -> Own:
+    """What tells that a folder's entry and names are as they were."""
+    return found.st_mode, found.st_ino & INODE, found.st_dev & INODE, found.st_mtime_ns, found.st_ctime_ns
+
+
+def mark(found: os.stat_result) -> Mark:
+    """What tells that something other than a folder is as it was."""
+    return found.st_mode, found.st_ino & INODE, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def entries(folder: int) -> Iterator[tuple[bytes, os.stat_result | None]]:
+    """What lies in an open folder, one by one: a name with its stat, or with None for a folder."""
+    with os.scandir(folder) as listed:
+        for entry in listed:
+            name = entry.name.encode(_ENCODING, "surrogateescape")
+            if entry.is_dir(follow_symlinks=False):
+                yield name, None
+                continue
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            yield name, None if stat.S_ISDIR(found.st_mode) else found
