@@ -13,6 +13,7 @@ def demo() -> None:
 
     Everything happens in a temporary folder with a daemon of its own, and is removed at the end.
     """
+    from takeback_doors.cli.demo.afterwards import afterwards
     from takeback_doors.cli.demo.promise import BrokenPromiseError
     from takeback_doors.cli.demo.story import Story
 
@@ -21,3 +22,4 @@ def demo() -> None:
     except BrokenPromiseError as broken:
         hint = "`takeback doctor` may know why."
         raise TakebackError("demo.broken", f"Not as promised: {broken}", hint) from None
+    click.echo("\n" + "\n".join(afterwards()))
