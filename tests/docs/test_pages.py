@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable
@@ -11,11 +12,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+import platformdirs
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
 
 from takeback import hookspecs, tool
 from takeback.callers import CallerKind
 from takeback.context import Context
+from takeback.home import Home
 from takeback.kernel import Kernel
 from takeback.lives import State as ModuleState
 from takeback.manifest import Manifest
@@ -87,6 +92,17 @@ def test_actor_kinds_are_those_of_the_code():
 
 def test_module_states_are_those_of_the_code():
     assert _first_cells("troubleshooting.md", "A module doesn't run") == _names(get_args(ModuleState))
+
+
+@pytest.mark.parametrize(("column", "system"), [(1, Unix), (2, MacOS)])
+def test_folders_are_those_of_the_code(monkeypatch: pytest.MonkeyPatch, column: int, system: type[Any]):
+    monkeypatch.setattr(platformdirs, "PlatformDirs", system)
+    monkeypatch.setenv("HOME", "/me")
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        monkeypatch.delenv(name)
+    cells = pages.rows(DOCS / "troubleshooting.md")["Where takeback keeps things"]
+    written = {row[0]: row[column].replace("~", "/me") for row in cells}
+    assert written == {name: str(path) for name, path in Home.of({})._asdict().items()}
 
 
 def test_reach_is_that_of_the_code():

@@ -23,6 +23,7 @@ from tests.docs import blocks, sources
 
 README = sources.ROOT / "README.md"
 MODULES = sources.ROOT / "docs" / "modules.md"
+TROUBLESHOOTING = sources.ROOT / "docs" / "troubleshooting.md"
 ADDRESS = "http://127.0.0.1:7420/mcp"
 
 pytestmark = pytest.mark.anyio
@@ -70,16 +71,20 @@ def place() -> Iterator[Path]:
 async def test_readme_takes_an_act_back(place):
     newcomer = Newcomer(place)
     play = newcomer.home / "takeback-play"
-    add, stdio, http, act, undo, rewind, leave = _steps()
+    find, add, stdio, http, act, over_http, undo, rewind, command, leave = _steps()
     try:
+        assert (await newcomer.types(f"{find}takeback version")).startswith("takeback ")
         await newcomer.types(add)
         assert (play / "notes.md").read_text() == "The first line.\n"
         await newcomer.types(stdio)
         await newcomer.types(http.replace(ADDRESS, await newcomer.address()))
         await newcomer.types(act)
+        assert "files.write" in await newcomer.types(over_http.replace(ADDRESS, await newcomer.address()))
         assert sorted(path.name for path in play.iterdir()) == ["poem.md"]
         assert (await newcomer.types(undo)).endswith("The second line.\n")
         assert (await newcomer.types(rewind)).splitlines()[-1] == "notes.md"
+        assert (play / "notes.md").read_text() == "The first line.\n"
+        assert (await newcomer.types(command)).splitlines()[-1] == "notes.md"
         assert (play / "notes.md").read_text() == "The first line.\n"
         assert "files.write" in await _tools_over_http(newcomer.home / "takeback-http.json")
         await newcomer.types(leave)
@@ -90,7 +95,7 @@ async def test_readme_takes_an_act_back(place):
 
 def _steps() -> list[str]:
     steps = [block.code for block in blocks.blocks(README, "sh") if block.note == "run"]
-    assert ADDRESS in steps[2]
+    assert [ADDRESS in step for step in steps].count(True) == 2
     return steps
 
 
@@ -100,6 +105,17 @@ async def _tools_over_http(config: Path) -> list[str]:
     async with httpx2.AsyncClient(headers=server["headers"]) as http:
         async with Client(streamable_http_client(server["url"], http_client=http)) as client:
             return [tool.name for tool in (await client.list_tools()).tools]
+
+
+async def test_removing_takeback_leaves_nothing(place):
+    newcomer = Newcomer(place)
+    system = "macos" if sys.platform == "darwin" else "linux"
+    (remove,) = [block.code for block in blocks.blocks(TROUBLESHOOTING) if block.note == f"run: {system}"]
+    await newcomer.types(".venv/bin/takeback agents add juno")
+    assert [path for path in newcomer.home.rglob("takeback*") if path.is_dir()]
+    await newcomer.types(f'PATH="$PWD/.venv/bin:$PATH"\n{remove}')
+    assert not list(newcomer.home.rglob("*takeback*"))
+    assert (await newcomer.types(".venv/bin/takeback status")).split()[:3] == ["Daemon", "not", "running"]
 
 
 async def test_readme_uses_the_kernel_as_a_library(tmp_path):
