@@ -178,7 +178,7 @@ def test_a_pre_image_that_is_gone_is_said_to_be(cli: Cli):
         await enter("claude", "s").call("files.delete", path="large")
 
     act(cli, story)
-    for path in (Path(cli.home.data) / "blobs").rglob("*"):
+    for path in (Path(cli.home.data) / "packs" / "large").rglob("*"):
         if path.is_file():
             path.unlink()
     (item,) = undo(cli, "--session", "s").json["items"]

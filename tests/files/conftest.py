@@ -3,12 +3,14 @@
 import hashlib
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
 
 from takeback.context import Scope
 from takeback.kernel import Kernel
+from takeback_acts.files import sweeping
 from takeback_acts.files.module import FilesModule
 from takeback_core.undo.module import UndoModule
 
@@ -55,6 +57,17 @@ async def bench(tmp_path, root):
 def snapshot():
     """Everything in a folder that must come back: names, kinds, modes, times, bytes, link targets."""
     return _snapshot
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Lets a sweep take place so many seconds from now."""
+
+    def move(seconds):
+        now = time.time()
+        monkeypatch.setattr(sweeping, "now", lambda: now + seconds)
+
+    return move
 
 
 def _snapshot(folder, *, times=True):

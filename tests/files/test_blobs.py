@@ -1,37 +1,70 @@
-"""Bytes kept by their digest: small ones in the database, large ones as files, both verified."""
+"""Bytes kept by their digest: the few of a small act as rows until they are moved, all others in packs."""
 
 import hashlib
 import os
-import threading
+import sqlite3
 
 import pytest
 
 from takeback.errors import NotFoundError, TakebackError
 from takeback.store import Store
-from takeback_acts.files import blobs as rows
+from takeback_acts.files import accounts, landing
 from takeback_acts.files.blobs import Blobs
-from takeback_acts.files.large import LargeBlobs
-from takeback_acts.files.reading import CHUNK, steady
+from takeback_acts.files.packs.settings import PackSettings
+from takeback_acts.files.packs.store import BlobStore
+from takeback_acts.files.reading import steady
+from takeback_acts.files.supply import Supply
 
 pytestmark = pytest.mark.anyio
+
+JUNO, KIM = accounts.acting("mcp:agent:juno"), accounts.acting("mcp:agent:kim")
+DAMAGE = "UPDATE files_blob SET bytes = x'00'"
 
 
 def _digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.fixture
-def large(tmp_path):
-    made = LargeBlobs(tmp_path / "blobs")
-    made.prepare()
-    return made
+class Kept:
+    """A store and its packs, small enough that a few blobs reach the bounds."""
+
+    def __init__(self, store, blobs):
+        self.store = store
+        self.blobs = blobs
+
+    async def act(self, *contents, account=JUNO):
+        """Keeps as an act does; answers the digests."""
+        with self.blobs.intake(account) as intake:
+            digests = [intake.data(data) for data in contents]
+            await intake.durable()
+            job = self.store.submit(intake.land)
+            intake.rides(job)
+            await job.wait()
+        return digests
+
+    async def rows(self):
+        sql = "SELECT digest, owner FROM files_blob"
+        return {
+            key.hex(): owner for key, owner in await self.store.read(lambda db: db.execute(sql).fetchall())
+        }
+
+    def packed(self, *digests):
+        return [self.blobs.packs.has(one) for one in digests]
+
+    @property
+    def used(self):
+        return self.blobs.packs.stats().owners
 
 
 @pytest.fixture
-async def blobs(tmp_path, large):
-    async with await Store.open(tmp_path / "blobs.db") as store:
-        await store.migrate("files", (rows.TABLES,))
-        yield Blobs(store, large, 100)
+async def kept(tmp_path):
+    settings = PackSettings(small=100_000, owner_limit=400_000)
+    async with (
+        await Store.open(tmp_path / "blobs.db") as store,
+        BlobStore(tmp_path / "packs", settings) as packs,
+    ):
+        await store.migrate("files", (landing.TABLES, landing.OWNERS))
+        yield Kept(store, Blobs(store, packs))
 
 
 @pytest.fixture
@@ -48,97 +81,136 @@ def opened(tmp_path):
         os.close(handle)
 
 
-async def test_small_bytes_become_rows_and_large_ones_files(blobs, large, opened):
-    intake = blobs.intake()
-    small, big = b"s" * 100, b"b" * 101
-    assert intake.data(small) == _digest(small)
-    assert intake.file(opened(big), 101) == (_digest(big), 101)
-    assert list(intake.small) == [_digest(small)]
-    assert large.read(_digest(big)) == big
-    await blobs.keep(intake.small)
-    assert await blobs.fetch([_digest(small), _digest(big)]) == {_digest(small): small}
-    assert await blobs.has([_digest(small), _digest(big), _digest(b"?")]) == {_digest(small), _digest(big)}
-
-
-async def test_the_same_bytes_are_kept_once(blobs, large, tmp_path):
-    for _ in range(2):
-        await blobs.keep({_digest(b"x"): b"x"})
-        large.add_data(b"y" * 1000)
-    assert (
-        await blobs._store.read(lambda db: db.execute("SELECT count(*) FROM files_blob").fetchone()[0]) == 1
-    )
-    assert large.total() == (1, 1000)
-    assert not list((tmp_path / "blobs").glob("incoming-*"))
-
-
-async def test_a_damaged_row_is_found_out(blobs):
-    key = _digest(b"good")
-    await blobs.keep({key: b"good"})
-    await blobs._store.transaction(lambda tx: tx.execute("UPDATE files_blob SET bytes = x'00'"))
+async def _code(call):
     with pytest.raises(TakebackError) as error:
-        await blobs.fetch([key])
-    assert error.value.code == "files.blob_corrupt"
+        await call
+    return error.value.code
 
 
-async def test_many_small_blobs_do_not_pile_up_in_memory(blobs, large):
-    flushed: list[dict[str, bytes]] = []
-    intake = rows.Intake(large, 1 << 20, flushed.append)
-    for number in range(20):
-        intake.data(number.to_bytes(1) * (1 << 19))
-    assert flushed
-    assert sum(len(data) for data in intake.small.values()) <= 4 << 20
-    assert len(intake.digests) == 20
-    assert sum(len(small) for small in flushed) + len(intake.small) == 20
+async def test_the_few_of_a_small_act_land_and_large_ones_are_packed(kept):
+    small, large = await kept.act(b"small", b"l" * 100_001)
+    assert await kept.rows() == {small: "agent:juno"}
+    assert kept.packed(small, large) == [False, True]
+    assert [await kept.blobs.read(one) for one in (small, large)] == [b"small", b"l" * 100_001]
 
 
-def test_a_large_file_of_any_size_is_copied_and_verified(large, opened, tmp_path):
-    data = os.urandom(CHUNK) * 3 + b"tail"
-    sha256, size = large.add(opened(data))
-    assert (sha256, size) == (_digest(data), len(data))
-    target = os.open(tmp_path / "target", os.O_RDWR | os.O_CREAT)
-    large.copy_to(sha256, target)
-    os.close(target)
-    assert (tmp_path / "target").read_bytes() == data
+async def test_what_goes_beyond_the_bounds_of_a_small_act_is_packed_at_once(kept):
+    contents = [number.to_bytes(2) for number in range(100)]
+    digests = await kept.act(*contents)
+    assert len(await kept.rows()) + sum(kept.packed(*digests)) == 100
+    assert sum(kept.packed(*digests)) > 50
+    assert [await kept.blobs.read(one) for one in digests] == contents
+    big = await kept.act(*(bytes([number]) * 90_000 for number in range(4)))
+    assert kept.packed(*big) == [False, False, True, True]
 
 
-def test_a_missing_and_a_damaged_file_have_their_own_codes(large, tmp_path):
-    data = b"z" * 1000
-    sha256 = large.add_data(data)
-    path = tmp_path / "blobs" / sha256[:2] / sha256
-    path.write_bytes(b"z" * 999 + b"!")
-    with pytest.raises(TakebackError) as error:
-        large.read(sha256)
-    assert error.value.code == "files.blob_corrupt"
-    with (tmp_path / "target").open("wb") as target, pytest.raises(TakebackError) as error:
-        large.copy_to(sha256, target.fileno())
-    assert error.value.code == "files.blob_corrupt"
-    path.unlink()
-    with pytest.raises(NotFoundError) as error:
-        large.read(sha256)
-    assert error.value.code == "files.blob_missing"
+async def test_a_file_is_kept_as_its_bytes_are(kept, opened):
+    with kept.blobs.intake(JUNO) as intake:
+        for data in (b"x", b"y" * 200_000):
+            assert intake.file(opened(data), len(data)) == (_digest(data), len(data))
 
 
-def test_what_a_crash_left_half_written_goes_at_the_next_start(large, tmp_path):
-    (tmp_path / "blobs" / "incoming-dead").write_bytes(b"half")
-    large.prepare()
-    assert not list((tmp_path / "blobs").iterdir())
+async def test_the_same_bytes_are_kept_once_wherever_they_lie(kept):
+    (digest,) = await kept.act(b"same")
+    used = kept.used
+    await kept.act(b"same", account=KIM)
+    assert (await kept.rows(), kept.used) == ({digest: "agent:juno"}, used)
+    await kept.blobs.landing.move()
+    used = kept.used
+    await kept.act(b"same", account=KIM)
+    assert (await kept.rows(), kept.used) == ({}, used)
+    assert list(used) == ["agent:juno"]
 
 
-def test_a_sweep_spares_what_is_live_and_what_is_young(large, tmp_path):
-    kept, young, old = (large.add_data(name * 1000) for name in (b"k", b"y", b"o"))
-    for sha256 in (kept, old):
-        os.utime(tmp_path / "blobs" / sha256[:2] / sha256, (1, 1))
-    assert large.sweep({kept}, 1000, dry_run=True) == (1, 1000)
-    assert large.has(old)
-    assert large.sweep({kept}, 1000, dry_run=False) == (1, 1000)
-    assert (large.has(kept), large.has(young), large.has(old)) == (True, True, False)
+async def test_a_move_packs_for_whom_they_were_kept_and_empties_the_landing(kept):
+    digests = [*await kept.act(b"one", b"two"), *await kept.act(b"three", account=KIM)]
+    assert kept.used == {"agent:juno": 6, "agent:kim": 5}
+    assert await kept.blobs.landing.move() == 3
+    assert await kept.rows() == {}
+    assert kept.packed(*digests) == [True] * 3
+    assert [await kept.blobs.read(one) for one in digests] == [b"one", b"two", b"three"]
+    entries = [kept.blobs.packs.vault.catalog.find(bytes.fromhex(one)) for one in digests]
+    owners = [kept.blobs.packs.vault.catalog.owner(entry) for entry in entries]
+    assert owners == ["agent:juno", "agent:juno", "agent:kim"]
+    assert await kept.blobs.landing.move() == 0
 
 
-def test_bytes_kept_again_count_as_young(large, tmp_path):
-    sha256 = large.add_data(b"o" * 1000)
-    os.utime(tmp_path / "blobs" / sha256[:2] / sha256, (1, 1))
-    large.add_data(b"o" * 1000)
-    assert large.sweep(set(), 1000, dry_run=False) == (0, 0)
+async def test_room_for_what_did_not_land_is_given_back(kept):
+    with kept.blobs.intake(JUNO) as intake:
+        intake.data(b"never")
+    with kept.blobs.intake(JUNO) as intake:
+        intake.data(b"refused")
+        await kept.store.transaction(
+            lambda tx: tx.execute(
+                "CREATE TRIGGER no_bytes BEFORE INSERT ON files_blob BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+        )
+        job = kept.store.submit(intake.land)
+        intake.rides(job)
+        with pytest.raises(sqlite3.IntegrityError):
+            await job.wait()
+    assert kept.used == {}
+
+
+async def test_a_limit_counts_rows_and_packs_alike(kept):
+    await kept.act(*(bytes([number]) * 90_000 for number in range(4)))
+    assert await _code(kept.act(b"x" * 50_000)) == "blobs.agent_full"
+    await kept.act(b"x" * 50_000, account=KIM)
+    await kept.blobs.landing.move()
+    assert await _code(kept.act(b"y" * 50_000)) == "blobs.agent_full"
+    assert await kept.act(b"y" * 50_000, account=accounts.undoing("mcp:agent:juno"))
+
+
+async def test_what_lies_in_the_landing_counts_after_a_restart(kept):
+    await kept.act(b"12345")
+    kept.blobs.packs.vault.usage.give_back("agent:juno", 5)  # as if the process had just started
+    await kept.blobs.landing.open()
+    assert kept.used == {"agent:juno": 5}
+
+
+async def test_a_damaged_row_is_found_out_and_not_moved(kept):
+    (digest,) = await kept.act(b"good")
+    await kept.store.transaction(lambda tx: tx.execute(DAMAGE))
+    assert await _code(kept.blobs.read(digest)) == "files.blob_corrupt"
+    assert await kept.blobs.landing.damaged() == 1
+    assert await kept.blobs.landing.move() == 0
+    assert list(await kept.rows()) == [digest]
+
+
+async def test_damaged_bytes_give_way_when_they_are_kept_again(kept, tmp_path):
+    contents = [b"small", b"l" * 150_000]
+    digests = await kept.act(*contents)
+    await kept.store.transaction(lambda tx: tx.execute(DAMAGE))
+    await kept.act(b"small")
+    await kept.blobs.landing.move()
+    for path in [*(tmp_path / "packs").glob("*.pack"), *(tmp_path / "packs").glob("large/*/*")]:
+        data = bytearray(path.read_bytes())
+        data[-3] ^= 1
+        path.write_bytes(data)
+    await kept.act(*contents)
+    assert [await kept.blobs.read(one) for one in digests] == contents
+
+
+async def test_bytes_that_are_nowhere_are_missing(kept):
+    with pytest.raises(NotFoundError):
+        await kept.blobs.read(_digest(b"?"))
+
+
+async def test_a_supply_finds_what_is_moved_while_it_looks(kept, tmp_path):
+    """Whichever side of a move the rows are asked on."""
+    contents = [b"a", b"b", b"c"]
+    digests = await kept.act(*contents)
+    rows = await kept.blobs.landing.fetch(digests)
+    await kept.blobs.landing.move()
+    answers: list[dict[str, bytes]] = [rows, {}]
+    for answer in answers:
+        supply = Supply(kept.blobs.packs.vault.reader, {}, lambda asked: dict(answer))  # noqa: B023
+        supply.bring(digests)
+        supply.require(digests)
+        assert [supply.read(one) for one in digests] == contents
+        with (tmp_path / "out").open("w+b") as out:
+            supply.write(digests[0], out.fileno())
+        assert (tmp_path / "out").read_bytes() == b"a"
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(opened):
@@ -166,53 +238,3 @@ def test_a_file_that_never_holds_still_is_refused(opened):
         steady(handle, b"/f", take)
     assert error.value.code == "files.unstable"
     assert error.value.retryable
-
-
-def test_writers_of_the_same_bytes_at_once_all_find_them_whole(large, opened):
-    data = os.urandom(300_000)
-    failures = []
-
-    def keep(number):
-        try:
-            assert large.add(opened(data, f"source{number}"))[0] == _digest(data)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=keep, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert large.read(_digest(data)) == data
-    assert large.total() == (1, 300_000)
-
-
-@pytest.mark.parametrize("damage", [b"", b"y" * 999, b"x" + b"y" * 999, b"y" * 1001])
-def test_a_damaged_file_gives_way_when_its_bytes_are_kept_again(large, opened, tmp_path, damage):
-    data = b"y" * 1000
-    sha256 = large.add_data(data)
-    path = tmp_path / "blobs" / sha256[:2] / sha256
-    for keep in (lambda: large.add_data(data), lambda: large.add(opened(data, os.urandom(4).hex()))):
-        path.write_bytes(damage)
-        keep()
-        assert large.read(sha256) == data
-    assert large.total() == (1, 1000)
-
-
-def test_a_file_that_the_disk_no_longer_gives_back_is_replaced(large, tmp_path):
-    sha256 = large.add_data(b"y" * 1000)
-    path = tmp_path / "blobs" / sha256[:2] / sha256
-    path.unlink()
-    path.symlink_to(tmp_path)
-    large.add_data(b"y" * 1000)
-    assert large.read(sha256) == b"y" * 1000
-
-
-async def test_a_damaged_row_gives_way_when_its_bytes_are_kept_again(blobs):
-    await blobs.keep({_digest(b"x"): b"x"})
-    await blobs._store.transaction(lambda tx: tx.execute("UPDATE files_blob SET bytes = x'00'"))
-    with pytest.raises(TakebackError):
-        await blobs.fetch([_digest(b"x")])
-    await blobs.keep({_digest(b"x"): b"x"})
-    assert await blobs.fetch([_digest(b"x")]) == {_digest(b"x"): b"x"}

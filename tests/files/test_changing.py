@@ -223,7 +223,7 @@ async def test_takeback_s_own_folders_are_out_of_reach_for_everybody(bench, tmp_
             ("files.write", {"path": str(own / "config" / "takeback.toml"), "content": "x"}),
             ("files.delete", {"path": str(own), "recursive": True}),
             ("files.move", {"path": str(own), "to": str(tmp_path / "gone")}),
-            ("files.move", {"path": str(own / "data" / "blobs"), "to": str(tmp_path / "gone")}),
+            ("files.move", {"path": str(own / "data" / "packs"), "to": str(tmp_path / "gone")}),
         ):
             assert await _code(caller.call(tool, args)) == "files.home"
     assert (own / "data" / "takeback.db").exists()
@@ -316,7 +316,8 @@ async def test_writing_onto_a_folder_or_a_link_is_refused_and_reads_nothing(benc
     assert await _code(agent.call("files.write", path="d", content="x")) == "files.is_folder"
     assert await _code(agent.call("files.edit", path="d", old="x", new="y")) == "files.is_folder"
     assert await _code(agent.call("files.edit", path="way", old="x", new="y")) == "files.link"
-    assert [name for _, _, names in os.walk(tmp_path / "home" / "data" / "blobs") for name in names] == []
+    packs = tmp_path / "home" / "data" / "packs"
+    assert [*packs.glob("*.pack"), *packs.glob("large/*/*")] == []
 
 
 async def test_folders_made_at_once_share_their_parents(bench, root):

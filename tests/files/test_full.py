@@ -49,10 +49,11 @@ async def test_no_room_for_the_pre_image_leaves_the_file_and_no_act(bench, root,
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
         signal.signal(signal.SIGXFSZ, handler)
-    assert (error.code, error.retryable) == ("files.full", True)
+    assert (error.code, error.retryable) == ("blobs.no_space", True)
     assert snapshot(root) == before
     assert (await bench.person().call("undo.list")).acts == []
-    assert [name for _, _, names in os.walk(tmp_path / "home" / "data" / "blobs") for name in names] == []
+    packs = tmp_path / "home" / "data" / "packs"
+    assert [*packs.glob("large/*/*"), *packs.glob("incoming/*")] == []
 
 
 async def test_no_room_for_the_new_file_leaves_the_old_one_and_an_abandoned_act(bench, root, full, snapshot):

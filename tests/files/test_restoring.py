@@ -452,7 +452,7 @@ async def test_a_damaged_blob_is_in_the_preview_and_can_be_left_out(bench, root,
 async def _damage(bench, size):
     """Flips a bit in one kept blob, in the database or beside it."""
     if size > 64 * 1024:
-        blob = sorted((bench.kernel.home.data / "blobs").glob("??/*"))[0]
+        blob = sorted((bench.kernel.home.data / "packs" / "large").glob("??/*"))[0]
         data = bytearray(blob.read_bytes())
         data[5] ^= 1
         blob.write_bytes(data)

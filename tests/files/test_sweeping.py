@@ -10,13 +10,7 @@ from takeback_acts.files.staging import is_temporary
 
 pytestmark = pytest.mark.anyio
 
-
-async def _age(bench, tmp_path):
-    """Makes everything in the store look old."""
-    await bench.kernel.store.transaction(lambda tx: tx.execute("UPDATE files_blob SET at = 1"))
-    for folder, _, names in os.walk(tmp_path / "home" / "data" / "blobs"):
-        for name in names:
-            os.utime(os.path.join(folder, name), (1, 1))
+DAY = 86_400
 
 
 async def _forget_acts(bench):
@@ -34,8 +28,8 @@ async def deleted(bench, root):
     return (await bench.agent().call("files.delete", path="d", recursive=True)).act
 
 
-async def test_what_an_act_names_is_kept_and_with_it_all_that_its_folder_held(bench, root, tmp_path, deleted):
-    await _age(bench, tmp_path)
+async def test_what_an_act_names_is_kept_and_with_it_all_that_its_folder_held(bench, root, later, deleted):
+    later(10 * DAY)
     swept = await bench.person().call("files.gc", grace_hours=0)
     assert (swept.deleted, swept.kept) == (0, 3)
     await bench.undo(deleted)
@@ -43,11 +37,11 @@ async def test_what_an_act_names_is_kept_and_with_it_all_that_its_folder_held(be
     assert (root / "d" / "e" / "large").stat().st_size == 100_000
 
 
-async def test_what_no_act_names_goes_once_it_is_old(bench, tmp_path, deleted):
+async def test_what_no_act_names_goes_once_it_is_old(bench, later, deleted):
     await _forget_acts(bench)
     person = bench.person()
     assert (await person.call("files.gc")).deleted == 0
-    await _age(bench, tmp_path)
+    later(10 * DAY)
     told = await person.call("files.gc", {}, rehearsal_={})
     assert (told.deleted, told.kept) == (3, 0)
     done = await person.call("files.gc")
@@ -56,9 +50,9 @@ async def test_what_no_act_names_goes_once_it_is_old(bench, tmp_path, deleted):
     assert (await person.call("files.gc")).deleted == 0
 
 
-async def test_it_is_swept_by_itself_once_the_module_starts(bench, tmp_path, deleted):
+async def test_it_is_swept_by_itself_once_the_module_starts(bench, later, deleted):
     await _forget_acts(bench)
-    await _age(bench, tmp_path)
+    later(10 * DAY)
     person = bench.person()
     await person.call("kernel.disable", name="files")
     await person.call("kernel.enable", name="files")
@@ -67,9 +61,9 @@ async def test_it_is_swept_by_itself_once_the_module_starts(bench, tmp_path, del
             await anyio.lowlevel.checkpoint()
 
 
-async def test_bytes_that_are_kept_again_are_young_again(bench, root, tmp_path, deleted):
+async def test_bytes_that_are_kept_again_are_young_again(bench, root, later, deleted):
     await _forget_acts(bench)
-    await _age(bench, tmp_path)
+    later(10 * DAY)
     (root / "copy").write_text("small")
     done = await bench.agent().call("files.delete", path="copy")
     await bench.person().call("files.gc")

@@ -15,9 +15,10 @@ from anyio.lowlevel import current_token
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Job, Store, Transaction
-from takeback_acts.files import ancestry, failures, mounts, recovery, staging, trees
+from takeback_acts.files import ancestry, failures, manifests, mounts, recovery, staging, trees
+from takeback_acts.files.accounts import Account
 from takeback_acts.files.beneath import Folders, Home, Spot
-from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.hands import Hands
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Effect
@@ -74,9 +75,9 @@ class Actor:
         self._windows = windows
         self._ending: dict[str, Job[None]] = {}
 
-    def intake(self) -> Intake:
-        """A reader that keeps what it reads, for `carry_out`."""
-        return self.blobs.intake(lambda small: from_thread.run(self.blobs.keep, small))
+    def intake(self, account: Account) -> Intake:
+        """A reader that keeps what it reads, for `carry_out`; to be closed after that."""
+        return self.blobs.intake(account)
 
     async def observe(self, spot: Spot, reader: Reader) -> Seen:
         """What lies at a place; small files are read at once, all else in a worker thread."""
@@ -91,12 +92,11 @@ class Actor:
 
     def supply(self, at_hand: Mapping[str, bytes]) -> Supply:
         """Bytes for a worker thread."""
-        blobs, token = self.blobs, current_token()
+        landing, token = self.blobs.landing, current_token()
         return Supply(
-            blobs.files,
+            self.blobs.packs.vault.reader,
             at_hand,
-            lambda digests: from_thread.run(blobs.fetch, digests, token=token),
-            lambda digests: from_thread.run(blobs.has, digests, token=token),
+            lambda digests: from_thread.run(landing.fetch, digests, token=token),
         )
 
     async def carry_out(self, ctx: Context, plan: Plan, intake: Intake, places: Folders) -> Carried:
@@ -105,6 +105,8 @@ class Actor:
         `places` are the open folders of the plan's items. Raises what `undo.begin` and `Script.run` raise;
         everything is then as it was.
         """
+        await intake.durable()
+        faults.point("files.kept")
         script, key = Script(plan.items), staging.fresh()
         supply = self.supply({**intake.small, **plan.at_hand})
         above = ancestry.identities(places.leading)
@@ -113,6 +115,7 @@ class Actor:
             async with self._hands.on(script, supply) as run:
                 # Queued before `undo.begin`, so that it is in the same commit.
                 kept = self._store.submit(self._capture(plan, intake, script, key, above), ride=True)
+                intake.rides(kept)
                 async with self._act(ctx, plan) as opened:
                     faults.point("files.begun")
                     try:
@@ -135,12 +138,13 @@ class Actor:
         self, plan: Plan, intake: Intake, script: Script, key: str, above: Mapping[str, str]
     ) -> Callable[[Transaction], None]:
         """The transaction that keeps what an act will destroy, and how to recover it."""
-        manifests = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
+        lists = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
         anew = [item.spot.path for item in plan.items if "dir" in (item.now.state.kind, item.want.state.kind)]
         write = self.landmarks.note(above, anew)
 
         def capture(tx: Transaction) -> None:
-            insert(tx, intake.small, manifests)
+            intake.land(tx)
+            manifests.note(tx, lists)
             recovery.begin(tx, key, script, above)
             write(tx)
             self._windows.note(tx, key, plan.items)

@@ -1,148 +1,118 @@
-"""Blobs: bytes kept by their SHA-256; small ones as rows beside the log, large ones as files.
-
-A small blob is queued for the store just before the act's own row, so that one commit makes both durable.
+"""Blobs: bytes kept by their SHA-256. The few of a small act land as rows beside the log, in the act's own
+commit; all others go to the packs at once.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from takeback_acts.files import failures
-from takeback_acts.files.large import LargeBlobs
+from takeback_acts.files import landing
+from takeback_acts.files.accounts import Account
+from takeback_acts.files.landing import Landing
+from takeback_acts.files.packs.store import BlobStore
 from takeback_acts.files.reading import digest, read_all
 
 if TYPE_CHECKING:
-    import sqlite3
+    from takeback.store import Job, Store, Transaction
 
-    from takeback.store import Store, Transaction
-
-TABLES = """
-CREATE TABLE files_blob (
-    digest BLOB NOT NULL PRIMARY KEY,
-    at INTEGER NOT NULL,
-    bytes BLOB NOT NULL
-);
-CREATE TABLE files_manifest (
-    digest BLOB NOT NULL PRIMARY KEY
-) WITHOUT ROWID;
-"""
-_NOTE = "INSERT OR IGNORE INTO files_manifest VALUES (?)"
-_FLUSH = 4 << 20
-_IN_ONE_QUERY = 500
-# A blob that is kept again counts as new, but is not rewritten each time, unless what is there is damaged.
-_KEEP = """
-INSERT INTO files_blob (digest, at, bytes) VALUES (?, ?, ?)
-ON CONFLICT (digest) DO UPDATE SET at = excluded.at, bytes = excluded.bytes
-WHERE at < excluded.at - 900 OR bytes IS NOT excluded.bytes
-"""
+# Beyond this a sync of the packs' own costs less than pages of the database do.
+_MOST_BYTES = 256 * 1024
+_MOST = 32
 
 
 class Intake:
-    """What one act wants kept; usable in a thread, and handed to `insert` by the act.
+    """What one act keeps, as its reader: held against every sweep until `close`.
 
-    `digests` names all of it. Small bytes gather here until then, or until there are so many that
-    `flush` has to take them.
+    Reading may happen in a thread. Then `durable`, `land` in the transaction that is committed no later than
+    the row that names the blobs, and `close` once that row is durable. Keeping raises `blobs.full`,
+    `blobs.agent_full`, and `blobs.no_space`, `blobs.denied`, `blobs.io` where the disk fails.
     """
 
-    def __init__(
-        self, files: LargeBlobs, small: int, flush: Callable[[dict[str, bytes]], None] | None
-    ) -> None:
-        self.digests: set[str] = set()
+    def __init__(self, packs: BlobStore, account: Account) -> None:
+        # What is at hand of it, by digest.
         self.small: dict[str, bytes] = {}
-        self._files = files
-        self._limit = small
-        self._flush = flush
+        self._account = account
+        self._vault = packs.vault
+        self._lease = packs.lease(*account)
         self._held = 0
+        self._landing: dict[str, bytes] = {}
+        self._fresh: set[str] | None = None
+        self._job: Job[Any] | None = None
+
+    def __enter__(self) -> Intake:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def file(self, handle: int, size: int) -> tuple[str, int]:
-        """Keeps an open file's bytes from where it stands; answers digest and size."""
-        if size > self._limit:
-            sha256, size = self._files.add(handle)
-            self.digests.add(sha256)
-            return sha256, size
+        """Keeps an open file's bytes, `size` being a guess; answers digest and size."""
+        if not self._lands(size):
+            return self._lease.keep_file(handle, size)
         data = read_all(handle, size)
         return self.data(data), len(data)
 
     def data(self, data: bytes) -> str:
         """Keeps bytes; answers their digest."""
-        if len(data) > self._limit:
-            sha256 = self._files.add_data(data)
-        else:
-            sha256 = digest(data)
-            self._gather(sha256, data)
-        self.digests.add(sha256)
-        return sha256
-
-    def _gather(self, sha256: str, data: bytes) -> None:
+        if not self._lands(len(data)):
+            return self._lease.keep(data)
+        sha256 = digest(data)
         if sha256 not in self.small:
+            if not self._lease.holds(sha256):
+                self._vault.usage.charge(self._account.owner, len(data), self._account.room)
+                self._landing[sha256] = data
             self.small[sha256] = data
             self._held += len(data)
-        if self._held > _FLUSH and self._flush is not None:
-            gathered, self.small, self._held = self.small, {}, 0
-            self._flush(gathered)
+        return sha256
+
+    async def durable(self) -> None:
+        """Waits until all that does not land is durable, and can be read."""
+        await self._lease.durable()
+
+    def land(self, tx: Transaction) -> None:
+        """Keeps the rest as rows; on the store's writing thread."""
+        self._fresh = landing.insert(tx, self._account.owner, self._landing)
+
+    def rides(self, job: Job[Any]) -> None:
+        """Tells which job calls `land`: what lands takes room if that is committed."""
+        self._job = job
+
+    def close(self) -> None:
+        """Lets go of the blobs, and gives back the room for what did not land; again, it does nothing."""
+        stay = self._landed()
+        for sha256, data in self._landing.items():
+            if sha256 not in stay:
+                self._vault.usage.give_back(self._account.owner, len(data))
+        self._landing = {}
+        self._lease.close()
+
+    def _lands(self, size: int) -> bool:
+        small = size <= self._vault.settings.small
+        return small and self._held + size <= _MOST_BYTES and len(self.small) < _MOST
+
+    def _landed(self) -> Collection[str]:
+        job = self._job
+        if job is None or (job.settled and job.error is not None):
+            return ()
+        return self._landing.keys() if self._fresh is None else self._fresh
 
 
 class Blobs:
-    """The content-addressed store. Everything but `files` is for the event loop's thread."""
+    """The content-addressed store for the event loop; what threads may use is in `packs.vault`."""
 
-    def __init__(self, store: Store, files: LargeBlobs, small: int) -> None:
-        self.files = files
-        self._store = store
-        self._small = small
+    def __init__(self, store: Store, packs: BlobStore) -> None:
+        self.packs = packs
+        self.landing = Landing(store, packs)
 
-    def intake(self, flush: Callable[[dict[str, bytes]], None] | None = None) -> Intake:
+    def intake(self, account: Account) -> Intake:
         """A reader that keeps what it reads."""
-        return Intake(self.files, self._small, flush)
+        return Intake(self.packs, account)
 
-    async def keep(self, small: Mapping[str, bytes]) -> None:
-        """Makes small blobs durable by themselves."""
-        await self._store.transaction(lambda tx: insert(tx, small, ()))
-
-    async def fetch(self, digests: Collection[str]) -> dict[str, bytes]:
-        """Those of the blobs that are rows, verified; raises TakebackError `files.blob_corrupt`."""
-        if not digests:
-            return {}
-        found = await self._store.read(lambda db: _rows(db, digests))
-        for sha256, data in found.items():
-            if digest(data) != sha256:
-                raise failures.blob_corrupt(sha256)
-        return found
-
-    async def has(self, digests: Collection[str]) -> set[str]:
-        """Those of the blobs that are there, as a row or as a file."""
-        if not digests:
-            return set()
-        found = await self._store.read(lambda db: _names(db, digests))
-        return found | {sha256 for sha256 in digests if sha256 not in found and self.files.has(sha256)}
-
-
-def insert(tx: Transaction, small: Mapping[str, bytes], manifests: Iterable[str]) -> None:
-    """Keeps small blobs, and notes which blobs are manifests, whose entries count as named too."""
-    at = int(time.time())
-    tx.executemany(_KEEP, ((bytes.fromhex(sha256), at, data) for sha256, data in small.items()))
-    tx.executemany(_NOTE, ((bytes.fromhex(sha256),) for sha256 in manifests))
-
-
-def _rows(db: sqlite3.Connection, digests: Collection[str]) -> dict[str, bytes]:
-    found = {}
-    for asked in _portions(digests):
-        marks = ",".join("?" * len(asked))
-        for key, data in db.execute(f"SELECT digest, bytes FROM files_blob WHERE digest IN ({marks})", asked):
-            found[bytes(key).hex()] = bytes(data)
-    return found
-
-
-def _names(db: sqlite3.Connection, digests: Collection[str]) -> set[str]:
-    found: set[str] = set()
-    for asked in _portions(digests):
-        marks = ",".join("?" * len(asked))
-        rows = db.execute(f"SELECT digest FROM files_blob WHERE digest IN ({marks})", asked)
-        found.update(bytes(key).hex() for (key,) in rows)
-    return found
-
-
-def _portions(digests: Collection[str]) -> Iterable[list[bytes]]:
-    keys = [bytes.fromhex(sha256) for sha256 in digests]
-    return (keys[start : start + _IN_ONE_QUERY] for start in range(0, len(keys), _IN_ONE_QUERY))
+    async def read(self, sha256: str) -> bytes:
+        """A blob, verified; raises NotFoundError `files.blob_missing`, TakebackError `files.blob_corrupt`."""
+        landed = await self.landing.fetch([sha256])
+        return landed[sha256] if landed else await self.packs.get(sha256)

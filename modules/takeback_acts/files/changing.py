@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, UsageError
-from takeback_acts.files import failures, folders, paths, roots, texts, trees
+from takeback_acts.files import accounts, failures, folders, paths, roots, texts, trees
 from takeback_acts.files.acting import Actor, Plan, foreseen
 from takeback_acts.files.beneath import Folders, Spot
 from takeback_acts.files.blobs import Intake
@@ -166,8 +166,8 @@ class Changer:
     async def _do(self, ctx: Context, targets: Sequence[bytes], prepare: _Prepare, at: int = 0) -> Done:
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
-            with failures.reported(targets[0]), Folders(self._actor.home) as places:
-                intake = self._actor.intake()
+            intake = self._actor.intake(accounts.acting(ctx.origin))
+            with failures.reported(targets[0]), Folders(self._actor.home) as places, intake:
                 plan, action = await prepare(places, intake)
                 item = plan.items[at]
                 done = Done(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from anyio import to_thread
 
 from takeback.context import Context
-from takeback.store import Store
-from takeback_acts.files import grouping
-from takeback_acts.files.blobs import Blobs, insert
-from takeback_acts.files.grouping import Back
+from takeback.store import Store, Transaction
+from takeback_acts.files import accounts, grouping, manifests
+from takeback_acts.files.blobs import Blobs, Intake
+from takeback_acts.files.grouping import Back, Grouped
 from takeback_acts.files.paths import resource, shown
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.windows import Window
@@ -32,12 +32,23 @@ class Choices:
 
     async def offer(self, window: Window, found: Mapping[bytes, Found]) -> None:
         """Records an act for each path, as far as it can be put back; raises what `undo.record` raises."""
-        intake = self._blobs.intake()
-        grouped = await to_thread.run_sync(grouping.group, found, (), intake)
-        manifests = {state.manifest for item in grouped.items for state in (item.before, item.after)} - {""}
-        small = intake.small
-        if small:
-            await self._store.transaction(lambda tx: insert(tx, small, manifests))
+        with self._blobs.intake(accounts.captured(window.origin)) as intake:
+            grouped = await to_thread.run_sync(grouping.group, found, (), intake)
+            await self._keep(intake, grouped.manifests)
+            await self._record_all(window, grouped)
+
+    async def _keep(self, intake: Intake, lists: Collection[str]) -> None:
+        def keep(tx: Transaction) -> None:
+            intake.land(tx)
+            manifests.note(tx, lists)
+
+        if lists:
+            await intake.durable()
+            kept = self._store.submit(keep)
+            intake.rides(kept)
+            await kept.wait()
+
+    async def _record_all(self, window: Window, grouped: Grouped) -> None:
         for item in grouped.items[:_MOST]:
             key = (item.path, item.before.version, item.after.version)
             if key not in self._offered:

@@ -16,7 +16,7 @@ from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
 from takeback.module import Host
-from takeback_acts.files import grounds
+from takeback_acts.files import accounts, grounds
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.models import BeginCommand, Begun, EndCommand, Ended
@@ -56,8 +56,12 @@ class Commands:
                 await self._shelves.close()
 
     async def begin(self, ctx: Context, args: BeginCommand) -> Begun:
-        """Opens a window; raises what `grounds.chosen` and a root's capture raise."""
+        """Opens a window; raises what `grounds.chosen` and a root's capture raise.
+
+        What its command does is kept in any case, so a caller whose limit has been passed opens none.
+        """
         await self._ready.wait()
+        self._shelves.require_room(accounts.acting(ctx.origin))
         chosen = await to_thread.run_sync(grounds.chosen, ctx.scope, args.roots, args.cwd, self._home)
         await self._end_lost(chosen)
         window = Window(
@@ -123,7 +127,7 @@ class Commands:
 
     async def _look(self, rooted: Rooted, window: Window) -> None:
         try:
-            await rooted.look()
+            await rooted.look(accounts.captured(window.origin))
         except TakebackError as error:
             rooted.seen(window.id).failed = error.message
 

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
-from takeback_acts.files.blobs import Blobs
-
-T = TypeVar("T")
+from takeback_acts.files.accounts import BASELINE, Account
+from takeback_acts.files.packs.store import BlobStore
 
 
 class StoredContents:
-    """Bytes kept by their SHA-256, for worker threads; made on the event loop that the store runs on.
+    """Bytes kept by their SHA-256, for worker threads, one at a time.
 
-    What was put is durable after `sync` alone. One thread at a time.
+    What was put is durable after `sync` alone, and from then on for the baseline to hold.
     """
 
-    def __init__(self, blobs: Blobs) -> None:
-        self._blobs = blobs
-        self._loop = asyncio.get_running_loop()
-        self._intake = blobs.intake(self._keep)
+    def __init__(self, packs: BlobStore) -> None:
+        self._packs = packs
+        self._account = BASELINE
+        self._lease = packs.lease(*BASELINE)
+
+    def keep_for(self, account: Account) -> None:
+        """For whom all that follows is kept; what a look that failed put and did not sync is let go."""
+        self._account = account
+        self._renew()
 
     def put_file(self, handle: int, size: int) -> str:
-        """Keeps an open file's bytes from where it stands; answers their digest in hex."""
-        return self._intake.file(handle, size)[0]
+        """Keeps an open file's bytes, `size` being a guess; answers their digest in hex."""
+        return self._lease.keep_file(handle, size)[0]
 
     def put(self, data: bytes) -> str:
         """Keeps bytes; answers their digest in hex."""
-        return self._intake.data(data)
-
-    def get(self, sha256: str) -> bytes:
-        """Kept bytes, verified; raises NotFoundError `files.blob_missing`, `files.blob_corrupt`."""
-        if sha256 in self._intake.small:
-            return self._intake.small[sha256]
-        found = self._wait(self._blobs.fetch([sha256]))
-        return found[sha256] if sha256 in found else self._blobs.files.read(sha256)
+        return self._lease.keep(data)
 
     def sync(self) -> None:
         """Makes durable all that was put before."""
-        waiting, self._intake = self._intake.small, self._blobs.intake(self._keep)
-        if waiting:
-            self._keep(waiting)
+        self._lease.settle()
+        # A sweep waits for the look to end before it asks the baseline.
+        self._renew()
 
-    def _keep(self, small: dict[str, bytes]) -> None:
-        self._wait(self._blobs.keep(small))
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    def _renew(self) -> None:
+        self._lease.close()
+        self._lease = self._packs.lease(*self._account)

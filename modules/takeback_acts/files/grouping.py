@@ -58,6 +58,11 @@ class Grouped:
         states = [state for item in self.items for state in (item.before, item.after)]
         return {name for state in states for name in (state.sha256, state.manifest) if name}
 
+    @property
+    def manifests(self) -> set[str]:
+        """The blobs among them that list what a folder held."""
+        return {state.manifest for item in self.items for state in (item.before, item.after)} - {""}
+
 
 def group(found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake) -> Grouped:
     """Groups what was found; `others` are paths that changed too, but not by this command."""

@@ -11,8 +11,8 @@ from anyio import to_thread
 from takeback.context import Context
 from takeback.errors import TakebackError
 from takeback.store import Store, Transaction
-from takeback_acts.files import ancestry, gitfiles, grouping
-from takeback_acts.files.blobs import Blobs, Intake, insert
+from takeback_acts.files import accounts, ancestry, gitfiles, grouping, manifests
+from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.choices import Choices
 from takeback_acts.files.grouping import Grouped
@@ -54,9 +54,20 @@ class Ledger:
         interrupted: bool,
     ) -> Ended:
         """Records a window's act, or nothing when nothing changed; raises what `undo.record` raises."""
+        with self._blobs.intake(accounts.captured(window.origin)) as intake:
+            return await self._record(ctx, window, seen, intake, exit_code, interrupted)
+
+    async def _record(
+        self,
+        ctx: Context,
+        window: Window,
+        seen: Sequence[Seen],
+        intake: Intake,
+        exit_code: int | None,
+        interrupted: bool,
+    ) -> Ended:
         found = {path: one for each in seen for path, one in each.paths.items()}
         sorting = await self._sort(window, found, again=any(each.again for each in seen))
-        intake = self._blobs.intake()
         grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake)
         failed = [each.failed for each in seen if each.failed]
         ended = Ended(
@@ -101,14 +112,10 @@ class Ledger:
             return False
         names = [one.before.sha256, one.after.sha256]
         try:
-            before, after = [await self._bytes(name) for name in names]
+            before, after = [await self._blobs.read(name) for name in names]
         except TakebackError:
             return False
         return gitfiles.same_index(before, after)
-
-    async def _bytes(self, sha256: str) -> bytes:
-        found = await self._blobs.fetch([sha256])
-        return found[sha256] if found else await to_thread.run_sync(self._blobs.files.read, sha256)
 
     def _row(
         self, window: Window, grouped: Grouped, ended: Ended, *, exit_code: int | None, interrupted: bool
@@ -154,22 +161,25 @@ class Ledger:
     async def _write(
         self, ctx: Context, window: Window, row: dict[str, Any], grouped: Grouped, intake: Intake
     ) -> str:
-        manifests = {state.manifest for item in grouped.items for state in (item.before, item.after)} - {""}
+        lists = grouped.manifests
         names = grouped.digests
         if len(names) > _NAMED:
             bulk = intake.data(dump(_files(grouped)))
-            manifests.add(bulk)
-            names = manifests
+            lists.add(bulk)
+            names = lists
         row["blobs"] = sorted(names) if "inverse_tool" in row else []
-        small = intake.small
         note = await self._note(grouped)
 
         def keep(tx: Transaction) -> None:
-            insert(tx, small, manifests)
+            intake.land(tx)
+            manifests.note(tx, lists)
             note(tx)
 
         # Not left to `undo.record`'s commit: a row would stand for bytes that could not be kept.
-        await self._store.transaction(keep)
+        await intake.durable()
+        kept = self._store.submit(keep)
+        intake.rides(kept)
+        await kept.wait()
         self._windows.ending(window)
         try:
             recorded = await ctx.call("undo.record", row)

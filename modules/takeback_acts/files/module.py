@@ -11,7 +11,7 @@ from anyio import sleep, to_thread
 from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, TakebackError, tool
-from takeback_acts.files import blobs, landmarks, looking, models, paths, recovery, roots, sweeping, windows
+from takeback_acts.files import landing, landmarks, looking, models, paths, recovery, roots, sweeping, windows
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
@@ -21,15 +21,17 @@ from takeback_acts.files.commands import Commands
 from takeback_acts.files.hands import Hands
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.landmarks import Landmarks
-from takeback_acts.files.large import LargeBlobs
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.overlay import Overlay
+from takeback_acts.files.packs.adopting import adopt
+from takeback_acts.files.packs.store import BlobStore
 from takeback_acts.files.restoring import Restorer
 from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.shelves import Shelves
 
 _DAY = 86_400
+_MINUTE = 60
 _ANYBODY = ("person", "agents", "modules")
 
 
@@ -41,18 +43,24 @@ class FilesModule(Module):
     """
 
     Settings = FilesSettings
-    migrations = (blobs.TABLES + recovery.TABLE, windows.TABLES, landmarks.TABLE)
+    migrations = (landing.TABLES + recovery.TABLE, windows.TABLES, landmarks.TABLE, landing.OWNERS)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._settings: FilesSettings = host.settings
-        self._large = LargeBlobs(host.home.data / "blobs")
-        self._blobs = Blobs(host.store, self._large, self._settings.small_blob)
 
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
         """Settle what a crash left on disk before anybody looks at it."""
-        await to_thread.run_sync(self._large.prepare)
+        async with BlobStore(self.host.home.data / "packs", self._settings.packs) as packs:
+            await to_thread.run_sync(adopt, packs.vault, self.host.home.data / "blobs", self.host.ctx.caller)
+            self._blobs = Blobs(self.host.store, packs)
+            await self._blobs.landing.open()
+            async with self._acting(tasks):
+                yield
+
+    @asynccontextmanager
+    async def _acting(self, tasks: TaskGroup) -> AsyncIterator[None]:
         home = self.host.home
         self._home = Home([home.config, home.data, home.state, home.runtime])
         opened = windows.Windows(self.host.store)
@@ -70,13 +78,14 @@ class FilesModule(Module):
         try:
             async with self._commands.life(tasks):
                 tasks.start_soon(self._sweep_daily)
+                tasks.start_soon(self._move_often)
                 yield
         finally:
             hands.rest()
 
     def _commanding(self, opened: windows.Windows) -> Commands:
         folder = self.host.home.data / "capture"
-        self._shelves = Shelves(folder, self._blobs, self._home, self._settings.left_out)
+        self._shelves = Shelves(folder, self._blobs.packs, self._home, self._settings.left_out)
         choices = Choices(self.host.store, self._blobs, self.host.ctx)
         ledger = Ledger(self.host.store, self._blobs, opened, choices, self._landmarks)
         hours = self._settings.window_hours
@@ -90,12 +99,19 @@ class FilesModule(Module):
                 self.host.log.error("What no act names could not be swept away: %s", error.code)
             await sleep(_DAY)
 
-    async def _sweep(self, ctx: Context, hours: float) -> models.Swept:
+    async def _move_often(self) -> None:
+        while True:
+            try:
+                await self._blobs.landing.move()
+            except TakebackError as error:
+                self.host.log.error("Kept bytes could not be moved to the packs: %s", error.code)
+            await sleep(_MINUTE)
+
+    async def _sweep(self, ctx: Context, hours: float, share: float | None = None) -> models.Swept:
         if not ctx.dry_run:
             await self._shelves.forget_unused()
-        # Before the log is asked: what passes from a window to an act meanwhile is in the one or the other.
-        spared = await self._shelves.live()
-        return await sweeping.sweep(ctx, self.host.store, self._blobs, hours * 3600, spared)
+        store, live = self.host.store, self._shelves.live
+        return await sweeping.sweep(ctx, store, self._blobs, live, grace_seconds=hours * 3600, share=share)
 
     @tool(effect="read", reach=_ANYBODY)
     async def read(self, ctx: Context, args: models.Read) -> models.Content:
@@ -167,7 +183,7 @@ class FilesModule(Module):
     async def gc(self, ctx: Context, args: models.Sweep) -> models.Swept:
         """Forget kept bytes that no act in the log names any more; a dry run only counts them."""
         hours = self._settings.grace_hours if args.grace_hours is None else args.grace_hours
-        return await self._sweep(ctx, hours)
+        return await self._sweep(ctx, hours, share=1.0)
 
     async def checks(self) -> list[Check]:
         """Whether anything that a crash interrupted still waits to be cleared up."""

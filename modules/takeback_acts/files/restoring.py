@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
-from takeback_acts.files import beneath, failures, paths, roots, staging
+from takeback_acts.files import accounts, beneath, failures, paths, roots, staging
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
@@ -42,16 +42,18 @@ class Restorer:
         targets = [_path(ctx, args.root, item) for item in args.items]
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
-            with failures.reported(targets[0]), Folders(self._actor.home) as folders:
-                return await self._restore(ctx, args, targets, folders)
+            intake = self._actor.intake(accounts.undoing(ctx.origin))
+            with failures.reported(targets[0]), Folders(self._actor.home) as folders, intake:
+                return await self._restore(ctx, args, targets, folders, intake)
 
     async def _restore(
-        self, ctx: Context, args: Restore, targets: Sequence[bytes], folders: Folders
+        self, ctx: Context, args: Restore, targets: Sequence[bytes], folders: Folders, intake: Intake
     ) -> Restored:
-        overlay, intake = Overlay.of(ctx.rehearsal), self._actor.intake()
+        overlay = Overlay.of(ctx.rehearsal)
         cases = await self._cases(args, targets, folders, overlay, None if ctx.dry_run else intake)
         if not ctx.dry_run:
             _require_expected(ctx, cases)
+            await intake.durable()
         supply = self._actor.supply({**intake.small, **overlay.data})
         branches = frozenset(args.branches)
         judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data), branches=branches)

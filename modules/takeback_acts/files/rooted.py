@@ -9,8 +9,10 @@ import anyio
 from anyio import to_thread
 
 from takeback.errors import ConflictError
+from takeback_acts.files.accounts import BASELINE, Account
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.changes import Changes, Held, RefMove
+from takeback_acts.files.contents import StoredContents
 from takeback_acts.files.paths import join, split
 from takeback_acts.files.staging import is_temporary
 
@@ -42,10 +44,11 @@ class Seen:
 class Rooted:
     """A root's capture. A look is told to every window that is open; one at a time."""
 
-    def __init__(self, path: bytes, capture: Capture) -> None:
+    def __init__(self, path: bytes, capture: Capture, contents: StoredContents) -> None:
         self.path = path
         self.used = time.monotonic()
         self._capture = capture
+        self._contents = contents
         self._seen: dict[str, Seen] = {}
         self._turn = anyio.Lock()
         self._unsaved = True
@@ -62,6 +65,7 @@ class Rooted:
     async def begin(self, window: str) -> Changes:
         """Opens a window on the root as it is now; the baseline is durable when this returns."""
         async with self._turn:
+            self._contents.keep_for(BASELINE)
             changes = await self._first_look()
             # What others have seen so far is only known from the shelf if the process ends.
             if self.idle:
@@ -69,9 +73,10 @@ class Rooted:
             self._seen[window] = Seen()
             return changes
 
-    async def look(self) -> None:
-        """Tells every open window what has changed."""
+    async def look(self, account: Account) -> None:
+        """Tells every open window what has changed; what is new in it is kept for this account."""
         async with self._turn:
+            self._contents.keep_for(account)
             await self._look()
 
     def seen(self, window: str) -> Seen:

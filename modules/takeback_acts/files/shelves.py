@@ -10,14 +10,15 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from takeback_acts.files.accounts import Account
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.capture import shelf
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.engine import Options
 from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tree import Source, walk
 from takeback_acts.files.contents import StoredContents
+from takeback_acts.files.packs.store import BlobStore
 from takeback_acts.files.rooted import Rooted
 
 _MOST = 16
@@ -28,9 +29,9 @@ _UNUSED_SECONDS = 30 * 86_400
 class Shelves:
     """Every root by its path; those that nobody has used for longest are let go when there are many."""
 
-    def __init__(self, folder: Path, blobs: Blobs, home: Home, left_out: Sequence[str] | None) -> None:
+    def __init__(self, folder: Path, packs: BlobStore, home: Home, left_out: Sequence[str] | None) -> None:
         self._folder = folder
-        self._blobs = blobs
+        self._packs = packs
         self._home = home
         self._options = Options() if left_out is None else Options(left_out=left_out)
         self._rooted: dict[bytes, Rooted] = {}
@@ -39,9 +40,14 @@ class Shelves:
         """The capture of a root."""
         if root not in self._rooted:
             place = self._folder / hashlib.sha256(root).hexdigest()[:32]
-            capture = Capture(root, StoredContents(self._blobs), place, self._home, self._options)
-            self._rooted[root] = Rooted(root, capture)
+            contents = StoredContents(self._packs)
+            capture = Capture(root, contents, place, self._home, self._options)
+            self._rooted[root] = Rooted(root, capture, contents)
         return self._rooted[root]
+
+    def require_room(self, account: Account) -> None:
+        """Raises TakebackError `blobs.full`, `blobs.agent_full` where a limit has been passed already."""
+        self._packs.vault.usage.charge(account.owner, 0, account.room)
 
     async def let_go(self) -> None:
         """Closes idle roots above the most that are held open."""

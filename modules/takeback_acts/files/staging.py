@@ -27,7 +27,7 @@ T = TypeVar("T")
 PART = b".part"
 ASIDE = b".old"
 _OURS = re.compile(rb"\.takeback-[0-9a-f]{16}(\.part|\.old)?")
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PORTION = 256
 FEW = 16
 _PROCESS = secrets.token_hex(4)
@@ -84,7 +84,7 @@ def prepare(spot: Spot, state: State, supply: Supply) -> int | None:
     if _NAMELESS is None:
         return None
     try:
-        handle = os.open(b".", _NAMELESS | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=spot.folder)
+        handle = os.open(b".", _NAMELESS | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=spot.folder)
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
             return None

@@ -4,63 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from takeback_acts.files import failures
-from takeback_acts.files.large import LargeBlobs
+from takeback_acts.files.packs.reading import Reader
 from takeback_acts.files.reading import write_all
 
 Fetch = Callable[[Collection[str]], dict[str, bytes]]
-Has = Callable[[Collection[str]], set[str]]
 
 _PORTION = 50
 
 
 class Supply:
-    """Bytes by digest: those at hand, small ones from the store in portions, large ones from files."""
+    """Bytes by digest: those at hand, those that are rows in portions by `fetch`, all others from the packs.
 
-    def __init__(self, files: LargeBlobs, at_hand: Mapping[str, bytes], fetch: Fetch, has: Has) -> None:
-        self._files = files
+    Rows are asked first: a blob that is moved meanwhile is in the packs before its row goes.
+    """
+
+    def __init__(self, packs: Reader, at_hand: Mapping[str, bytes], fetch: Fetch) -> None:
+        self._packs = packs
         self._at_hand = dict(at_hand)
         self._fetch = fetch
-        self._has = has
+        self._asked: set[str] = set()
         self._portion: dict[str, bytes] = {}
 
     def bring(self, digests: Collection[str]) -> None:
-        """Fetches the small ones of these at once; what an earlier call fetched is let go."""
-        wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand]
-        self._portion = self._fetch(wanted) if wanted else {}
+        """Fetches the rows among these at once; what an earlier call fetched is let go."""
+        self._asked = {sha256 for sha256 in digests if sha256 not in self._at_hand}
+        self._portion = self._fetch(self._asked) if self._asked else {}
 
     def write(self, sha256: str, target: int) -> None:
-        """Writes a blob into an open file; raises `files.blob_missing`, `files.blob_corrupt` and OSErrors."""
+        """Writes a blob into an open, empty file.
+
+        Raises `files.blob_missing`, `files.blob_corrupt`, `blobs.denied`, `blobs.io` and the file's OSErrors.
+        """
         data = self._small(sha256)
         if data is None:
-            self._files.copy_to(sha256, target)
+            self._packs.copy_to(sha256, target)
         else:
             write_all(target, data)
 
     def read(self, sha256: str) -> bytes:
-        """A blob's bytes; raises `files.blob_missing`, `files.blob_corrupt`."""
+        """A blob's bytes; raises what `write` does for the blob."""
         data = self._small(sha256)
-        return self._files.read(sha256) if data is None else data
+        return self._packs.read(sha256) if data is None else data
 
     def require(self, digests: Collection[str]) -> None:
-        """Raises `files.blob_missing` or `files.blob_corrupt` for the first of these that can't be written.
+        """Raises what `read` would raise for the first of these that can't be written.
 
         Their bytes are read through: a preview must not promise what the undo would then fail at.
         """
         wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand and sha256 not in self._portion]
-        absent = set(wanted) - self._has(wanted) if wanted else set()
-        if absent:
-            raise failures.blob_missing(min(absent))
         for start in range(0, len(wanted), _PORTION):
             portion = wanted[start : start + _PORTION]
-            small = self._fetch(portion)
+            rows = self._fetch(portion)
             for sha256 in portion:
-                if sha256 not in small and not self._files.is_sound(sha256):
-                    raise failures.blob_corrupt(sha256)
+                if sha256 not in rows:
+                    self._packs.require(sha256)
 
     def _small(self, sha256: str) -> bytes | None:
         if sha256 in self._at_hand:
             return self._at_hand[sha256]
-        if sha256 not in self._portion:
+        if sha256 not in self._asked:
+            self._asked.add(sha256)
             self._portion |= self._fetch([sha256])
         return self._portion.get(sha256)

@@ -2,71 +2,48 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from anyio import to_thread
+from collections.abc import Awaitable, Callable
+from time import time as now
 
 from takeback.context import Context
-from takeback_acts.files import trees
+from takeback.store import Store
+from takeback_acts.files import manifests
 from takeback_acts.files.blobs import Blobs
-from takeback_acts.files.large import LargeBlobs
 from takeback_acts.files.models import Swept
 
-if TYPE_CHECKING:
-    import sqlite3
-
-    from takeback.store import Store, Transaction
-
-_PORTION = 500
-# A blob that is kept again within a quarter of an hour keeps its time, so nothing that young may go.
+# A row that is kept again within a quarter of an hour keeps its time, so nothing that young may go.
 _LEAST_GRACE = 1000.0
 
 
 async def sweep(
-    ctx: Context, store: Store, blobs: Blobs, grace_seconds: float, spared: Collection[str]
+    ctx: Context,
+    store: Store,
+    blobs: Blobs,
+    spared: Callable[[], Awaitable[set[str]]],
+    *,
+    grace_seconds: float,
+    share: float | None = None,
 ) -> Swept:
     """Removes what neither an act nor `spared` names and was last kept longer ago than the grace.
 
-    A dry run only counts. A blob that is kept again meanwhile counts as new, so a sweep can't take it from
-    under a writer.
+    A dry run only counts. A row that is kept again meanwhile counts as new, and what else is being kept is
+    held, so a sweep can't take it from under a writer. Segments of which at most `share` is needed are
+    rewritten.
     """
-    before = time.time() - max(grace_seconds, _LEAST_GRACE)
-    named = set((await ctx.call("undo.blobs", {})).digests)
-    live = named | await _listed(store, blobs, named) | set(spared)
-    rows = await store.read(lambda db: _dead(db, live, before))
-    freed = sum(size for _, size in rows)
+    at, grace = now(), max(grace_seconds, _LEAST_GRACE)
+    landed = (0, 0)
+
+    async def live() -> set[str]:
+        nonlocal landed
+        # Before the log is asked: what passes from a window to an act meanwhile is in the one or the other.
+        found = await spared()
+        found |= set((await ctx.call("undo.blobs", {})).digests)
+        found |= await manifests.listed(store, blobs, found)
+        landed = await blobs.landing.forget(found, at - grace, dry_run=ctx.dry_run)
+        return found
+
+    packed = await blobs.packs.gc(live, at, grace, dry_run=ctx.dry_run, share=share)
     if not ctx.dry_run:
-        for start in range(0, len(rows), _PORTION):
-            keys = [(key, int(before)) for key, _ in rows[start : start + _PORTION]]
-            await store.transaction(lambda tx, keys=keys: _forget(tx, keys))  # type: ignore[misc]
-    files: LargeBlobs = blobs.files
-    count, size = await to_thread.run_sync(lambda: files.sweep(live, before, dry_run=ctx.dry_run))
-    kept = await store.read(lambda db: int(db.execute("SELECT count(*) FROM files_blob").fetchone()[0]))
-    left, _ = await to_thread.run_sync(files.total)
-    gone = len(rows) + count if ctx.dry_run else 0
-    return Swept(deleted=len(rows) + count, freed_bytes=freed + size, kept=kept + left - gone)
-
-
-async def _listed(store: Store, blobs: Blobs, named: set[str]) -> set[str]:
-    """What the manifests among the named blobs list."""
-    rows = await store.read(lambda db: db.execute("SELECT digest FROM files_manifest").fetchall())
-    live: set[str] = set()
-    for manifest in {bytes(row[0]).hex() for row in rows} & named:
-        small = await blobs.fetch([manifest])
-        data = small.get(manifest)
-        if data is None:
-            data = await to_thread.run_sync(blobs.files.read, manifest)
-        live |= {entry.state.sha256 for entry in trees.load(data) if entry.state.sha256}
-    return live
-
-
-def _dead(db: sqlite3.Connection, live: set[str], before: float) -> list[tuple[bytes, int]]:
-    found = db.execute("SELECT digest, length(bytes) FROM files_blob WHERE at < ?", (int(before),))
-    return [(bytes(key), size) for key, size in found if bytes(key).hex() not in live]
-
-
-def _forget(tx: Transaction, keys: list[tuple[bytes, int]]) -> None:
-    tx.executemany("DELETE FROM files_blob WHERE digest = ? AND at < ?", keys)
-    tx.executemany("DELETE FROM files_manifest WHERE digest = ?", [(key,) for key, _ in keys])
+        await manifests.forget_gone(store, blobs)
+    kept = packed.kept + await blobs.landing.count() - (landed[0] if ctx.dry_run else 0)
+    return Swept(deleted=packed.deleted + landed[0], freed_bytes=packed.freed + landed[1], kept=kept)

@@ -45,6 +45,11 @@ class Reader:
             return
         yield from self._checked(sha256, entry, self._opened(sha256, entry))
 
+    def require(self, sha256: str) -> None:
+        """Raises what reading a blob would; it is read through."""
+        for _ in self.stream(sha256):
+            pass
+
     def copy_to(self, sha256: str, target: int) -> None:
         """Writes a blob into an open, empty file, by a clone where that can be; raises its OSErrors."""
         entry, data = self._found(sha256)
