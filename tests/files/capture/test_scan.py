@@ -1,5 +1,6 @@
 """The scan without a watcher: what the times don't show, and processes that die."""
 
+import errno
 import mmap
 import os
 import signal
@@ -8,6 +9,7 @@ import threading
 import anyio
 import pytest
 
+from takeback.errors import TakebackError
 from takeback_acts.files.capture import crew, marks
 from takeback_acts.files.capture.crew import Crew
 from tests.files.capture.rig import Rig, only, whats
@@ -82,22 +84,42 @@ async def test_a_scanning_process_that_dies_costs_nothing_but_time(rig):
     await capture.close()
 
 
-async def test_both_processes_have_a_share(rig):
+async def test_both_processes_together_see_each_folder_once(rig):
     capture = rig.capture()
     await capture.baseline()
     tree = capture._engine._tree
-    shares = crew._shares(list(tree.steps()), 2)
-    looked = [step.number for share in shares for step in share if step.look]
-    assert sorted(looked) == sorted(step.number for _, step in tree.steps())
-    assert all(any(step.look for step in share) for share in shares)
+    steps = list(tree.steps())
+    parts = crew.cut(steps, 3)
+    looked = [step.number for part in parts for step in part if step.look]
+    assert looked == [step.number for _, step in steps]
+    assert len(parts) == 3
+    assert [step.look for step in parts[1][:1]] == [False]
     root = os.open(rig.root, os.O_RDONLY)
     mates = Crew(root)
     try:
-        mates.begin(tree)
-        assert mates.finish() == crew.scan_here(root, tree)[1]
+        for number in range(3):
+            rig.write(f"{number}/{number}", b"changed")
+            mates.begin(tree)
+            assert sorted(mates.finish()) == sorted(crew.scan_here(root, tree)[1])
     finally:
         mates.close()
         os.close(root)
+    await capture.close()
+
+
+async def test_what_a_scan_found_that_was_given_up_is_not_taken_for_the_next_one(rig, monkeypatch):
+    def fail(path):
+        raise OSError(errno.EMFILE, "too many")
+
+    capture = rig.capture(crew_from=0)
+    await capture.baseline()
+    await capture.after()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "listdir", fail)
+        with pytest.raises(TakebackError):
+            await capture.after()
+    rig.write("0/0", b"changed")
+    assert whats(await capture.after()) == {"0/0": "content"}
     await capture.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from takeback_acts.files.capture.tree import Node, Tree
 _PACKAGES = Path(worker.__file__).parents[3]
 # Behind the stdlib, so that what else lies beside our packages can take nothing's place.
 _PROGRAM = f"import sys; sys.path.append(sys.argv[1]); from {worker.__name__} import main; main()"
+_PARTS = 64
 
 
 class CrewError(OSError):
@@ -22,26 +24,39 @@ class CrewError(OSError):
 
 
 class Crew:
-    """Scans roots of many entries, told only what changed since the last scan. Calls block."""
+    """Scans roots of many entries, told only what changed since the last scan. Calls block.
 
-    def __init__(self, root: int, size: int = 2) -> None:
-        self._mates = [_Mate(root) for _ in range(size)]
+    Both processes know the whole tree. One scans its parts from the first on and one from the last, until
+    there is none left, so that neither waits for the other when the machine is busy with something else.
+    A token in a pipe stands for a part that nobody has taken yet.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._tokens, self._giver = os.pipe()
+        os.set_blocking(self._tokens, False)
+        self._mates = [_Mate(root, self._tokens, backwards=backwards) for backwards in (False, True)]
         self._shape = -1
+        self._nodes: dict[int, Node] = {}
+        self._sent: dict[int, int] = {}
+        self._parts = 0
 
     def begin(self, tree: Tree) -> dict[int, Node]:
         """Has the processes scan, and answers the nodes by number; raises CrewError."""
-        steps = list(tree.steps())
-        nodes = {step.number: node for node, step in steps}
         try:
             if self._shape != tree.shape:
-                for mate, share in zip(self._mates, _shares(steps, len(self._mates)), strict=True):
-                    mate.steps(share)
-                self._shape = tree.shape
+                self._tell_steps(tree)
+            for number, node in self._nodes.items():
+                if self._sent.get(number) != node.stamp:
+                    own, settled, names, marks = node.known()
+                    self._tell("set", number, own, settled, names, marks.tobytes())
+                    self._sent[number] = node.stamp
+            os.write(self._giver, bytes(self._parts))
+            self._tell("scan")
             for mate in self._mates:
-                mate.ask(nodes)
+                mate.flush()
         except OSError as error:
             raise _lost(error) from None
-        return nodes
+        return self._nodes
 
     def finish(self) -> list[Difference]:
         """How folders differ; raises CrewError."""
@@ -54,37 +69,44 @@ class Crew:
         """Ends the processes."""
         for mate in self._mates:
             mate.close()
+        os.close(self._tokens)
+        os.close(self._giver)
+
+    def _tell_steps(self, tree: Tree) -> None:
+        steps = list(tree.steps())
+        self._nodes = {step.number: node for node, step in steps}
+        self._sent = {number: stamp for number, stamp in self._sent.items() if number in self._nodes}
+        parts = cut(steps, _PARTS)
+        self._parts = len(parts)
+        self._tell("steps", [[tuple(step) for step in part] for part in parts])
+        self._shape = tree.shape
+
+    def _tell(self, *message: object) -> None:
+        data = worker.packed(message)
+        for mate in self._mates:
+            mate.write(data)
 
 
 class _Mate:
-    def __init__(self, root: int) -> None:
-        words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGES), str(root)]
+    def __init__(self, root: int, tokens: int, *, backwards: bool) -> None:
+        words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGES)]
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[root]
+            [*words, str(root), str(tokens), str(int(backwards))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[root, tokens],
         )
-        self._sent: dict[int, int] = {}
-        self._looked: list[int] = []
 
-    def steps(self, steps: list[Step]) -> None:
-        """Tells which folders to look at, and the way there."""
+    def write(self, data: bytes) -> None:
+        """Writes a message to it."""
         assert self._process.stdin is not None
-        self._looked = [step.number for step in steps if step.look]
-        worker.send(self._process.stdin, ("steps", [tuple(step) for step in steps]))
-        kept = {step.number for step in steps}
-        self._sent = {number: stamp for number, stamp in self._sent.items() if number in kept}
+        self._process.stdin.write(data)
 
-    def ask(self, nodes: dict[int, Node]) -> None:
-        """Tells what changed in the baseline, and has it scan."""
-        pipe = self._process.stdin
-        assert pipe is not None
-        for number in self._looked:
-            node = nodes[number]
-            if self._sent.get(number) != node.stamp:
-                own, settled, names, marks = node.known()
-                worker.send(pipe, ("set", number, own, settled, names, marks.tobytes()))
-                self._sent[number] = node.stamp
-        worker.send(pipe, ("scan",))
-        pipe.flush()
+    def flush(self) -> None:
+        """Has it read all that was written."""
+        assert self._process.stdin is not None
+        self._process.stdin.flush()
 
     def answers(self) -> Iterator[Difference]:
         """What it found."""
@@ -112,29 +134,24 @@ def scan_here(root: int, tree: Tree) -> tuple[dict[int, Node], list[Difference]]
     return nodes, found
 
 
+def cut(steps: list[tuple[Node, Step]], most: int) -> list[list[Step]]:
+    """Cuts a way into parts of like numbers of entries, each with the folders on the way to it."""
+    goal = sum(node.count() + 4 for node, _ in steps) / most
+    parts: list[list[Step]] = []
+    taken = 0.0
+    for at, (node, step) in enumerate(steps):
+        if not parts or taken >= goal * len(parts):
+            parts.append(_way_to(steps, at))
+        parts[-1].append(step)
+        taken += node.count() + 4
+    return parts
+
+
 def _lost(error: Exception) -> CrewError:
     return CrewError(5, f"a scanning process is gone: {error}")
 
 
-def _shares(steps: list[tuple[Node, Step]], size: int) -> list[list[Step]]:
-    """Cuts the folders into parts of like numbers of entries, each with the folders on the way to it."""
-    left = sum(node.count() + 4 for node, _ in steps)
-    shares: list[list[Step]] = []
-    at = 0
-    for share in range(size):
-        goal, taken, part = left / (size - share), 0, _way_to(steps, at)
-        while at < len(steps) and (taken < goal or share == size - 1):
-            taken += steps[at][0].count() + 4
-            part.append(steps[at][1])
-            at += 1
-        left -= taken
-        shares.append(part)
-    return shares
-
-
 def _way_to(steps: list[tuple[Node, Step]], at: int) -> list[Step]:
-    if at >= len(steps):
-        return []
     node, step = steps[at]
     way, depth = [], step.depth
     while node.parent is not None:

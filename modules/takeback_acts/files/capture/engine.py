@@ -27,6 +27,10 @@ from takeback_acts.files.capture.tree import Node, Source, Tree, walk
 from takeback_acts.files.capture.watch import Watch, WatchError
 from takeback_acts.files.paths import shown
 
+# A folder, names of folders in it that could not be entered, and of files that may be written unseen.
+_Closed = tuple[Node, set[bytes], set[bytes]]
+_Scanned = tuple[dict[int, Node], list[Difference], list[_Closed]]
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -120,8 +124,7 @@ class Engine:
         """Ends without saving."""
         if self._watch is not None:
             self._watch.close()
-        if self._crew is not None:
-            self._crew.close()
+        self._dismiss()
         os.close(self._root)
 
     def live(self) -> set[str]:
@@ -204,50 +207,53 @@ class Engine:
         return "watch"
 
     def _scan(self, look: Look) -> None:
-        nodes = self._begun()
-        written = mapped.inodes(self._tools.device)
-        found = self._finished() if nodes else None
-        if found is None:
-            nodes, found = crew.scan_here(self._root, self._tree)
+        nodes, found, closed = self._scanned_by_crew() or self._scanned_here()
         look.differs(nodes, found)
         for node, names in self._tree.racy.items():
             look.ask(node).names |= names
-        for node in nodes.values():
-            self._ask_closed(look, node, written)
+        for node, names, open_ in closed:
+            look.ask(node).names |= names | open_
+            look.afresh.update((node, name) for name in open_)
         self._scanned = time.monotonic()
 
-    def _begun(self) -> dict[int, Node]:
-        """The nodes that the crew scans by now; none when the tree is small, or the crew is gone."""
+    def _scanned_here(self) -> _Scanned:
+        nodes, found = crew.scan_here(self._root, self._tree)
+        return nodes, found, self._closed(nodes)
+
+    def _scanned_by_crew(self) -> _Scanned | None:
+        """None when the tree is small, or the crew is gone."""
         if self._tree.count() < self._options.crew_from:
-            return {}
+            return None
         try:
             self._crew = self._crew or Crew(self._root)
-            return self._crew.begin(self._tree)
+            nodes = self._crew.begin(self._tree)
+            # While the crew scans, not after it.
+            closed = self._closed(nodes)
+            return nodes, self._crew.finish(), closed
         except CrewError as error:
-            self._dismiss(error)
-            return {}
+            self._notes.append(f"crew.lost: {error.strerror}")
+            self._dismiss()
+        except BaseException:
+            # What it will have found by then would be taken for what the next scan found.
+            self._dismiss()
+            raise
+        return None
 
-    def _finished(self) -> list[Difference] | None:
-        assert self._crew is not None
-        try:
-            return self._crew.finish()
-        except CrewError as error:
-            self._dismiss(error)
-            return None
-
-    def _dismiss(self, error: CrewError) -> None:
-        self._notes.append(f"crew.lost: {error.strerror}")
+    def _dismiss(self) -> None:
         if self._crew is not None:
             self._crew.close()
             self._crew = None
 
-    def _ask_closed(self, look: Look, node: Node, written: set[int]) -> None:
-        """Asks for what no time tells: folders that could not be entered, files somebody maps for writing."""
-        names = {child.name for child in node.children.values() if child.left == Source.DENIED}
-        open_ = node.of_inodes(written) if written else []
-        if names or open_:
-            look.ask(node).names |= names | set(open_)
-            look.afresh.update((node, name) for name in open_)
+    def _closed(self, nodes: dict[int, Node]) -> list[_Closed]:
+        """What no time tells: folders that could not be entered, and files somebody maps for writing."""
+        written = mapped.inodes(self._tools.device)
+        found = []
+        for node in nodes.values():
+            names = {child.name for child in node.children.values() if child.left == Source.DENIED}
+            open_ = set(node.of_inodes(written)) if written else set()
+            if names or open_:
+                found.append((node, names, open_))
+        return found
 
     def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
         return {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}

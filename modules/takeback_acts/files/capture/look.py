@@ -95,7 +95,8 @@ class Look:
         for below in steps:
             try:
                 known = below.known()._replace(settled=False)
-                difference = scan.compare(self.tour.to(below), below.number, known)
+                folder = self.tour.to(below)
+                difference = scan.compare(folder, below.number, known, os.fstat(folder))
             except OSError as error:
                 difference = Difference(below.number, None, [], [], None, error.errno or 5)
             if difference is not None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
 
 COLUMNS = 5
 # Overlay file systems use the highest bit of an inode's number, which no column has.
@@ -16,18 +14,6 @@ _ENCODING = sys.getfilesystemencoding()
 
 Own = tuple[int, int, int, int, int]
 Mark = tuple[int, int, int, int, int]
-
-
-class Known(NamedTuple):
-    """A folder as it was: its own mark, whether that mark can be trusted, and what lies in it but folders.
-
-    `names` has a `/` behind each name, `marks` five numbers a name.
-    """
-
-    own: Own
-    settled: bool
-    names: bytes
-    marks: array[int]
 
 
 def own_mark(found: os.stat_result) -> Own:

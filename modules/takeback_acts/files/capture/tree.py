@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from takeback_acts.files.capture.marks import COLUMNS, Known, Mark, Own, own_mark
+from takeback_acts.files.capture.known import Known
+from takeback_acts.files.capture.marks import COLUMNS, Mark, Own, own_mark
 from takeback_acts.files.capture.scan import Step
 
 DIGEST = 32

@@ -1,4 +1,4 @@
-"""The worker: a process that scans its share of a tree for the daemon. Stands alone, on the stdlib.
+"""The worker: a process that scans parts of a tree for the daemon. Stands alone, on the stdlib.
 
 It is a program of its own, so that no process with threads is ever forked.
 """
@@ -7,43 +7,69 @@ from __future__ import annotations
 
 import gc
 import marshal
+import os
 import sys
 from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, Any
 
-from takeback_acts.files.capture.marks import Known
-from takeback_acts.files.capture.scan import Step, scan
+from takeback_acts.files.capture.columns import Columns, Stats, UnknownLayoutError
+from takeback_acts.files.capture.known import Before, Known
+from takeback_acts.files.capture.marks import Own
+from takeback_acts.files.capture.scan import Difference, Step, scan
 
 
 def main() -> None:
-    """Serves the root whose open folder the last argument names, over standard input and output."""
+    """Serves as the last arguments say: the root's and the tokens' handles, and whether backwards."""
     gc.disable()
-    serve(int(sys.argv[-1]), sys.stdin.buffer, sys.stdout.buffer)
+    root, tokens, backwards = map(int, sys.argv[-3:])
+    Worker(root, tokens, backwards=bool(backwards)).serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
-def serve(root: int, source: IO[bytes], target: IO[bytes]) -> None:
-    """Answers the daemon until it closes the pipe: `set` and `steps` tell what is known, `scan` asks."""
-    folders: dict[int, Known] = {}
-    steps: list[Step] = []
-    while (message := receive(source)) is not None:
-        if message[0] == "set":
-            number, own, settled, names, marks = message[1:]
-            folders[number] = Known(own, settled, names, array("q", marks))
-        elif message[0] == "steps":
-            steps = [Step(*step) for step in message[1]]
-            kept = {step.number for step in steps}
-            folders = {number: held for number, held in folders.items() if number in kept}
-        else:
-            for difference in scan(root, steps, folders.__getitem__, alone=True):
-                send(target, tuple(difference))
-            send(target, ("done",))
-            target.flush()
+class Worker:
+    """Scans parts of a tree for as long as there are tokens for them, from the first part or the last."""
+
+    def __init__(self, root: int, tokens: int, *, backwards: bool) -> None:
+        self._root, self._tokens, self._backwards = root, tokens, backwards
+        self._known = _maker()
+        self._folders: dict[int, Before] = {}
+        self._parts: list[list[Step]] = []
+
+    def serve(self, source: IO[bytes], target: IO[bytes]) -> None:
+        """Answers until the pipe is closed: `set` and `steps` tell what is known, `scan` asks."""
+        while (message := receive(source)) is not None:
+            if message[0] == "set":
+                number, own, settled, names, marks = message[1:]
+                self._folders[number] = self._known(own, settled, names, array("q", marks))
+            elif message[0] == "steps":
+                self._go(message[1])
+            else:
+                for difference in self._scan():
+                    target.write(packed(tuple(difference)))
+                target.write(packed(("done",)))
+                target.flush()
+
+    def _go(self, parts: list[list[Any]]) -> None:
+        self._parts = [[Step(*step) for step in part] for part in parts]
+        if self._backwards:
+            self._parts.reverse()
+        kept = {step.number for part in self._parts for step in part}
+        self._folders = {number: known for number, known in self._folders.items() if number in kept}
+
+    def _scan(self) -> Iterator[Difference]:
+        for part in self._parts:
+            try:
+                os.read(self._tokens, 1)
+            except BlockingIOError:
+                return
+            yield from scan(self._root, part, self._folders.__getitem__)
 
 
-def send(target: IO[bytes], message: Any) -> None:
-    """Writes one message to a pipe."""
+def packed(message: Any) -> bytes:
+    """One message for a pipe."""
     data = marshal.dumps(message)
-    target.write(len(data).to_bytes(8, "little") + data)
+    return len(data).to_bytes(8, "little") + data
 
 
 def receive(source: IO[bytes]) -> Any:
@@ -52,3 +78,10 @@ def receive(source: IO[bytes]) -> Any:
     if len(length) < 8:
         return None
     return marshal.loads(source.read(int.from_bytes(length, "little")))  # noqa: S302 - from our own process
+
+
+def _maker() -> Callable[[Own, bool, bytes, array[int]], Before]:
+    try:
+        return partial(Columns, Stats())
+    except UnknownLayoutError:
+        return Known
