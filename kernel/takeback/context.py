@@ -35,7 +35,8 @@ class Context(NamedTuple):
     event loop's monotonic clock. `scope` is None for a caller without limits of its own. `confined_to`
     maps each resource that may be touched to the version it must have now. `force` and `present`
     say that the person asked to overwrite, and is there. `rehearsal` is one dict for all steps of a plan:
-    an owner that is rehearsed notes in it what its resources would be like, and looks there first.
+    an owner that is rehearsed notes in it what its resources would be like, and looks there first. `why` are
+    reasons that a module gave for what it called; the log shows them with the acts, and they decide nothing.
     """
 
     router: Router
@@ -54,6 +55,7 @@ class Context(NamedTuple):
     force: bool
     present: bool
     rehearsal: dict[str, Any] | None
+    why: tuple[str, ...]
 
     def call(
         self,
@@ -65,23 +67,26 @@ class Context(NamedTuple):
         confined_to_: Mapping[str, str] | None = None,
         force_: bool = False,
         rehearsal_: dict[str, Any] | None = None,
+        why_: str = "",
         **kwargs: Any,
     ) -> Awaitable[Any]:
         """Call a tool by name with a model, a mapping or keywords; the answer is the tool's output model.
 
         `as_` starts a new chain under another label, `confined_to_` and `force_` set those limits: only
         for modules in the router's CALL_AS table. `rehearsal_` makes it a dry run that reads and notes
-        what earlier steps would have done; nothing turns a dry run off again.
+        what earlier steps would have done; nothing turns a dry run off again. `why_` adds a reason to
+        every act that is recorded within the call.
         Raises NotFoundError `tool.unknown`, UsageError `args.invalid`, and what the tool raises.
         """
         if args is None:
             args = kwargs
         elif kwargs:
             args = {**_as_mapping(args), **kwargs}
+        ctx = self._replace(why=(*self.why, why_)) if why_ else self
         if as_ is None and confined_to_ is None and not force_ and rehearsal_ is None:
-            return self.router.call(self, tool, args)
-        return self.router.call_limited(
-            self, tool, args, as_=as_, confined_to=confined_to_, force=force_, rehearsal=rehearsal_
+            return ctx.router.call(ctx, tool, args)
+        return ctx.router.call_limited(
+            ctx, tool, args, as_=as_, confined_to=confined_to_, force=force_, rehearsal=rehearsal_
         )
 
     def confine(self, resource: str) -> None:

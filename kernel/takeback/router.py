@@ -89,6 +89,7 @@ class Router(Registry):
             force=False,
             present=present,
             rehearsal=None,
+            why=(),
         )
 
     async def call(self, parent: Context, name: str, args: BaseModel | Mapping[str, Any]) -> Any:
@@ -132,6 +133,7 @@ class Router(Registry):
                         parent.force,
                         parent.present,
                         parent.rehearsal,
+                        parent.why,
                     ),
                 ),
                 model,
@@ -176,7 +178,7 @@ class Router(Registry):
                 dict(confined_to) if inner is None else {r: v for r, v in confined_to.items() if r in inner}
             )
         if as_ is not None:
-            changed |= {"chain": (), "holder": as_, "scope": None, "present": False}
+            changed |= {"chain": (), "holder": as_, "scope": None, "present": False, "why": ()}
         return await self.call(parent._replace(**changed), name, args)
 
     def _admit(self, entry: Entry, parent: Context, chain: tuple[str, ...]) -> None:

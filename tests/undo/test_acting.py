@@ -39,3 +39,23 @@ async def test_undo_of_a_deletion(at):
     gone = await at.agent().notes.delete(key="a")
     await at.person().undo.run(id=gone.act)
     assert at.values == {"a": "1"}
+
+
+async def test_an_act_shows_why_its_caller_called(at):
+    items = [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]
+    ctx = at.module("notes")
+    await ctx.call("notes.batch", {"items": items}, why_="it was asked for")
+    await ctx.notes.put(key="c", value="3")
+    acts = await at.rows("SELECT summary, why FROM undo_acted ORDER BY seq")
+    assert [tuple(row.values()) for row in acts] == [
+        ("put a", '["it was asked for"]'),
+        ("put b", '["it was asked for"]'),
+        ("put c", "[]"),
+    ]
+
+
+async def test_what_an_inverse_records_is_not_done_for_what_its_caller_says(at):
+    made = await at.module("notes").notes.put(key="a", value="1")
+    await at.module("notes").call("undo.run", id=made.act, why_="a second thought")
+    counters = await at.rows("SELECT why FROM undo_acted WHERE role = 'counter'")
+    assert [row["why"] for row in counters] == ["[]"]

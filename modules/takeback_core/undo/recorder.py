@@ -158,7 +158,7 @@ class Recorder:
             "summary": args.summary,
             "inverse_tool": args.inverse_tool,
             "inverse_input": None if args.inverse_tool is None else rows.dumps(args.inverse_input),
-            "why": rows.dumps(args.why),
+            "why": rows.dumps([*ctx.why, *args.why]),
             "state": "final" if state == "done" and args.inverse_tool is None else state,
             "reason": args.final_reason,
             "tries": 0,
