@@ -158,7 +158,7 @@ async def test_a_limit_counts_rows_and_packs_alike(kept):
     await kept.act(b"x" * 50_000, account=KIM)
     await kept.blobs.landing.move()
     assert await _code(kept.act(b"y" * 50_000)) == "blobs.agent_full"
-    assert await kept.act(b"y" * 50_000, account=accounts.undoing("mcp:agent:juno"))
+    assert await kept.act(b"y" * 50_000, account=accounts.UNDO)
 
 
 async def test_what_lies_in_the_landing_counts_after_a_restart(kept):

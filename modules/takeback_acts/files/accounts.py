@@ -14,8 +14,6 @@ from takeback_acts.files.packs.usage import LIMITED, UNLIMITED, Room
 
 _NOBODY = "module:files"
 _ONLY_ALL = Room(own=inf)
-# An agent's undo puts aside what it overwrites, so it may take more than an act, and yet not any amount.
-_AGENTS_UNDO = Room(1.25, 1.25)
 
 
 class Account(NamedTuple):
@@ -27,16 +25,13 @@ class Account(NamedTuple):
 
 # What lay in a folder before anybody acted on it.
 BASELINE = Account(_NOBODY, _ONLY_ALL)
+# What an undo puts aside. It has to work when a limit is reached, most of all then.
+UNDO = Account("module:undo", UNLIMITED)
 
 
 def acting(origin: str) -> Account:
     """For an act of this caller. The limit for each agent is for agents."""
     return Account(_owner(origin), LIMITED if _is_agent(origin) else _ONLY_ALL)
-
-
-def undoing(origin: str) -> Account:
-    """For an undo that this caller asked for; the person's is never refused."""
-    return Account(_owner(origin), _AGENTS_UNDO if _is_agent(origin) else UNLIMITED)
 
 
 def captured(origin: str) -> Account:

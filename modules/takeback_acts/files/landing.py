@@ -41,8 +41,7 @@ OWNERS = "ALTER TABLE files_blob ADD COLUMN owner TEXT NOT NULL DEFAULT 'module:
 _IN_ONE_QUERY = 500
 _AT_ONCE = 64
 _INSERT = "INSERT OR IGNORE INTO files_blob (digest, at, bytes, owner) VALUES (?, ?, ?, ?)"
-# A blob that is kept again counts as new, but is not rewritten each time, unless what is there is damaged.
-_AGAIN = "UPDATE files_blob SET at = ?2, bytes = ?3 WHERE digest = ?1 AND (at < ?2 - 900 OR bytes IS NOT ?3)"
+_MEND = "UPDATE files_blob SET bytes = ?2 WHERE digest = ?1 AND bytes IS NOT ?2"
 _NEXT = "SELECT rowid, digest, bytes, owner FROM files_blob WHERE rowid > ? ORDER BY rowid LIMIT ?"
 _OLD = "SELECT digest, owner, length(bytes) FROM files_blob WHERE at < ?"
 
@@ -100,8 +99,6 @@ class Landing:
         with ExitStack() as leases:
             sound = await to_thread.run_sync(self._keep, rows, leases)
             faults.point("files.landing.kept")
-            # The leases last until the rows are gone: an act that has just counted on a row may be in the log
-            # too late for a sweep's list.
             gone = await self._store.transaction(lambda tx: [row for row in sound if _delete(tx, row.sha256)])
             faults.point("files.landing.moved")
         for row in gone:
@@ -118,18 +115,28 @@ class Landing:
         return sound
 
     async def forget(self, live: Container[str], before: float, *, dry_run: bool) -> tuple[int, int]:
-        """Removes rows that are not live and were kept last before that time; answers number and bytes."""
+        """Removes rows that are not live, not held, and older than that; answers number and bytes.
+
+        Pins must have been gathered since before `live` was.
+        """
         async with self._turn:
             old = await self._store.read(lambda db: db.execute(_OLD, (int(before),)).fetchall())
             dead = [(bytes(key).hex(), owner, size) for key, owner, size in old]
-            dead = [one for one in dead if one[0] not in live]
+            dead = [one for one in dead if one[0] not in live and not self._is_held(one[0])]
             if not dry_run:
+                # Who keeps one of these meanwhile holds it before its own transaction: if that is through
+                # it is seen here, and if not it will insert the row anew.
                 dead = await self._store.transaction(
-                    lambda tx: [one for one in dead if _delete(tx, one[0], int(before))]
+                    lambda tx: [one for one in dead if not self._is_held(one[0]) and _delete(tx, one[0])]
                 )
                 for _, owner, size in dead:
                     self._packs.vault.usage.give_back(owner, size)
         return len(dead), sum(size for _, _, size in dead)
+
+    def _is_held(self, sha256: str) -> bool:
+        catalog = self._packs.vault.catalog
+        with catalog.lock:
+            return catalog.pins.held(bytes.fromhex(sha256))
 
 
 def insert(tx: Transaction, owner: str, small: Mapping[str, bytes]) -> set[str]:
@@ -140,13 +147,12 @@ def insert(tx: Transaction, owner: str, small: Mapping[str, bytes]) -> set[str]:
         if tx.execute(_INSERT, (key, at, data, owner)).rowcount:
             fresh.add(sha256)
         else:
-            tx.execute(_AGAIN, (key, at, data))
+            tx.execute(_MEND, (key, data))
     return fresh
 
 
-def _delete(tx: Transaction, sha256: str, before: int = 1 << 62) -> bool:
-    sql = "DELETE FROM files_blob WHERE digest = ? AND at < ?"
-    return tx.execute(sql, (bytes.fromhex(sha256), before)).rowcount > 0
+def _delete(tx: Transaction, sha256: str) -> bool:
+    return tx.execute("DELETE FROM files_blob WHERE digest = ?", (bytes.fromhex(sha256),)).rowcount > 0
 
 
 def _next(db: sqlite3.Connection, after: int) -> list[_Row]:

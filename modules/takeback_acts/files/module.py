@@ -32,6 +32,8 @@ from takeback_acts.files.shelves import Shelves
 
 _DAY = 86_400
 _MINUTE = 60
+# What a check reads of the kept bytes, about.
+_LOOKED_AT = 64 << 20
 _ANYBODY = ("person", "agents", "modules")
 
 
@@ -186,11 +188,22 @@ class FilesModule(Module):
         return await self._sweep(ctx, hours, share=1.0)
 
     async def checks(self) -> list[Check]:
-        """Whether anything that a crash interrupted still waits to be cleared up."""
+        """Whether a crash left anything to be cleared up, and whether kept bytes are what they were."""
+        return [await self._check_interrupted(), await self._check_kept()]
+
+    async def _check_kept(self) -> Check:
+        found = await self._blobs.packs.check(_LOOKED_AT)
+        bad = len(found.damaged) + len(found.missing) + await self._blobs.landing.damaged()
+        kept = self._blobs.packs.stats()
+        detail = f"{bad} blobs are damaged or gone" if bad else f"{kept.bytes} bytes kept, as far as was read"
+        hint = "Acts that need them can't be taken back. Check the disk; a backup may hold them whole."
+        return Check("kept bytes", not bad, detail, hint if bad else "")
+
+    async def _check_interrupted(self) -> Check:
         waiting = await recovery.left(self.host.store)
         detail = f"{len(waiting)} interrupted acts wait" if waiting else "nothing waits from a crash"
         hint = "Make their folders reachable and start takeback again." if waiting else ""
-        return [Check("interrupted file acts", not waiting, detail, hint)]
+        return Check("interrupted file acts", not waiting, detail, hint)
 
 
 def _umask() -> int:

@@ -42,7 +42,7 @@ class Restorer:
         targets = [_path(ctx, args.root, item) for item in args.items]
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
-            intake = self._actor.intake(accounts.undoing(ctx.origin))
+            intake = self._actor.intake(accounts.UNDO)
             with failures.reported(targets[0]), Folders(self._actor.home) as folders, intake:
                 return await self._restore(ctx, args, targets, folders, intake)
 

@@ -35,6 +35,7 @@ class Shelves:
         self._home = home
         self._options = Options() if left_out is None else Options(left_out=left_out)
         self._rooted: dict[bytes, Rooted] = {}
+        self._closing: set[Rooted] = set()
 
     def rooted(self, root: bytes) -> Rooted:
         """The capture of a root."""
@@ -54,7 +55,11 @@ class Shelves:
         idle = sorted((one for one in self._rooted.values() if one.idle), key=lambda one: one.used)
         for one in idle[: max(0, len(self._rooted) - _MOST)]:
             del self._rooted[one.path]
-            await one.close()
+            self._closing.add(one)
+            try:
+                await one.close()
+            finally:
+                self._closing.discard(one)
 
     async def close(self) -> None:
         """Lets go of all."""
@@ -65,7 +70,8 @@ class Shelves:
     async def live(self) -> set[str]:
         """The digests that any baseline or open window names; a sweep must spare them."""
         found: set[str] = set()
-        for one in list(self._rooted.values()):
+        # One that is being closed is waited for: then what it held is on its shelf.
+        for one in [*self._rooted.values(), *self._closing]:
             found |= await one.live()
         return found | await to_thread.run_sync(self._shelved)
 

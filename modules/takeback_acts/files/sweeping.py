@@ -11,9 +11,6 @@ from takeback_acts.files import manifests
 from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.models import Swept
 
-# A row that is kept again within a quarter of an hour keeps its time, so nothing that young may go.
-_LEAST_GRACE = 1000.0
-
 
 async def sweep(
     ctx: Context,
@@ -24,13 +21,11 @@ async def sweep(
     grace_seconds: float,
     share: float | None = None,
 ) -> Swept:
-    """Removes what neither an act nor `spared` names and was last kept longer ago than the grace.
+    """Removes what neither an act nor `spared` names, and nobody is about to, and is older than the grace.
 
-    A dry run only counts. A row that is kept again meanwhile counts as new, and what else is being kept is
-    held, so a sweep can't take it from under a writer. Segments of which at most `share` is needed are
-    rewritten.
+    A dry run only counts. Segments of which at most `share` is needed are rewritten.
     """
-    at, grace = now(), max(grace_seconds, _LEAST_GRACE)
+    at = now()
     landed = (0, 0)
 
     async def live() -> set[str]:
@@ -39,10 +34,10 @@ async def sweep(
         found = await spared()
         found |= set((await ctx.call("undo.blobs", {})).digests)
         found |= await manifests.listed(store, blobs, found)
-        landed = await blobs.landing.forget(found, at - grace, dry_run=ctx.dry_run)
+        landed = await blobs.landing.forget(found, at - grace_seconds, dry_run=ctx.dry_run)
         return found
 
-    packed = await blobs.packs.gc(live, at, grace, dry_run=ctx.dry_run, share=share)
+    packed = await blobs.packs.gc(live, at, grace_seconds, dry_run=ctx.dry_run, share=share)
     if not ctx.dry_run:
         await manifests.forget_gone(store, blobs)
     kept = packed.kept + await blobs.landing.count() - (landed[0] if ctx.dry_run else 0)

@@ -150,3 +150,34 @@ def test_a_file_that_is_no_segment_is_set_aside(shelf, blobs):
         shelf.keep(vault, *blobs(3, start=3))
     assert (shelf.folder / "00000009.unreadable").read_bytes().startswith(b"somebody")
     assert not (shelf.folder / "00000010.pack").exists()
+
+
+def test_a_check_of_a_part_reads_from_all_over_and_knows_what_others_met(shelf, blobs):
+    data = [*blobs(40), *(bytes([number]) * 5000 for number in range(3))]
+    with shelf.open() as vault:
+        digests = shelf.keep(vault, *data)
+        places = [vault.catalog.find(bytes.fromhex(one)) for one in digests]
+    for entry in places[:40]:
+        _flip(shelf.folder / f"{entry.segment:08d}.pack", entry.offset + 100)
+    large = [shelf.folder / "large" / one[:2] / one for one in digests[40:]]
+    large[0].unlink()
+    large[1].write_bytes(b"short")
+    with shelf.open() as vault:
+        assert _code(vault, digests[7]) == "files.blob_corrupt"
+        found = vault.check(4000)
+        assert 0 < found.bytes < 12_000
+        assert digests[7] in found.damaged
+        assert digests[41] in found.damaged
+        assert 2 < len(found.damaged) < 41
+        assert found.missing == [digests[40]]
+        assert len(vault.check().damaged) == 41
+
+
+def test_a_blob_with_a_whole_copy_is_not_told_as_damaged(shelf, blobs):
+    with shelf.open() as vault:
+        (digest,) = shelf.keep(vault, *blobs(1))
+    _flip(shelf.files(".pack")[0], shelf.files(".pack")[0].stat().st_size - 5)
+    with shelf.open() as vault:
+        assert vault.check().damaged == [digest]
+        shelf.keep(vault, *blobs(1))
+        assert vault.check().damaged == []

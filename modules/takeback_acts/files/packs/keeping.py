@@ -94,14 +94,10 @@ class Lease:
         return self._keep_apart(handle, size)
 
     def holds(self, sha256: str) -> bool:
-        """Whether a blob is there, read and found whole; if so the lease holds it from now on."""
+        """Whether a blob is there, read and found whole; the lease holds it from now on even where not."""
         digest = bytes.fromhex(sha256)
-        new = digest not in self._pinned
         self._pin(digest)
-        there = self._vault.sound(digest)
-        if new and not there:
-            self._unpin(digest)
-        return there
+        return self._vault.sound(digest)
 
     def settle(self) -> None:
         """Blocks until everything kept so far is durable."""
@@ -251,10 +247,6 @@ class Lease:
         if digest not in self._pinned:
             self._vault.catalog.pins.add(digest)
             self._pinned.add(digest)
-
-    def _unpin(self, digest: bytes) -> None:
-        self._pinned.discard(digest)
-        self._vault.catalog.pins.release([digest])
 
 
 def _up_to(handle: int, size: int, most: int) -> bytes:

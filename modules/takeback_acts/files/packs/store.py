@@ -98,9 +98,9 @@ class BlobStore:
             finally:
                 vault.catalog.pins.end()
 
-    async def check(self) -> Checked:
-        """Reads every blob and compares it with its name."""
-        return await to_thread.run_sync(self.vault.check)
+    async def check(self, most: int | None = None) -> Checked:
+        """Compares every blob with its name, or some from all over up to about so many bytes."""
+        return await to_thread.run_sync(self.vault.check, most)
 
     def stats(self) -> Stats:
         """How much there is."""

@@ -163,11 +163,14 @@ class Vault:
                 sweep.result.reclaimed += rewriting.rewrite(self.catalog, self.settings, self._share(share))
             return sweep.result
 
-    def check(self) -> checking.Checked:
-        """Reads every blob; raises `blobs.denied`, `blobs.io`."""
+    def check(self, most: int | None = None) -> checking.Checked:
+        """Reads every blob, or some from all over up to about so many bytes.
+
+        Raises `blobs.denied`, `blobs.io`.
+        """
         self.require_open()
         with failures.reported(self.catalog.folder):
-            return checking.check(self.catalog, self.reader)
+            return checking.check(self.catalog, self.reader, self.files, most)
 
     def stats(self) -> Stats:
         """What there is now."""
