@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback import RefusedError, TakebackError, UsageError
-from takeback.home import Home
-from takeback_doors.cli import client, place
+from takeback_doors.cli import client
 from takeback_doors.cli.client import Connection, try_connect
 from takeback_doors.cli.wire import REQUEST_LIMIT
 from tests.cli.running import Cli
@@ -115,12 +114,11 @@ def test_a_path_that_is_no_socket_is_told(path: Path):
     assert caught.value.code == "daemon.unreachable"
 
 
-def test_a_runtime_folder_of_somebody_elses_is_refused(monkeypatch: pytest.MonkeyPatch):
-    def refuse(environ: object) -> None:
-        raise PermissionError("runtime directory /tmp/runtime-1 is owned by user 2")
-
-    monkeypatch.setattr(Home, "of", refuse)
-    place.home.cache_clear()
-    with pytest.raises(TakebackError) as caught:
-        place.home()
-    assert caught.value.code == "home.unsafe"
+def test_a_runtime_folder_that_leads_elsewhere_is_refused(cli: Cli):
+    elsewhere = cli.root / "elsewhere"
+    elsewhere.mkdir()
+    cli.home.runtime.parent.mkdir()
+    cli.home.runtime.symlink_to(elsewhere)
+    ran = cli.run("log", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "home.unsafe")
+    assert list(elsewhere.iterdir()) == []
