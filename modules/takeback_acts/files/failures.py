@@ -12,6 +12,8 @@ from takeback_acts.files.paths import shown
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM}
 _AWAY = {errno.ESTALE, errno.ENXIO, errno.ENODEV, errno.ENOTCONN, errno.EHOSTDOWN, errno.ETIMEDOUT}
+# What a look at many things passes over.
+PASSED = (OSError, TakebackError)
 _LEFT = "; it was left as they made it"
 _TOLD = 2
 

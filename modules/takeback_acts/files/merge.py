@@ -13,7 +13,7 @@ MOST_LINES = 20_000
 _MOST_PAIRS = 1 << 14
 
 
-class _Edit(NamedTuple):
+class Change(NamedTuple):
     """Lines start to end of the base became these."""
 
     start: int
@@ -43,11 +43,11 @@ def merge(
     lines = [side.splitlines(keepends=True) for side in (base, ours, theirs)]
     if any(len(side) > most_lines for side in lines):
         return None
-    both = _both(list(_edits(lines[0], lines[1])), list(_edits(lines[0], lines[2])))
+    both = _both(list(changes(lines[0], lines[1])), list(changes(lines[0], lines[2])))
     return None if both is None else _applied(lines[0], both)
 
 
-def _edits(base: list[bytes], side: list[bytes]) -> Iterator[_Edit]:
+def changes(base: list[bytes], side: list[bytes]) -> Iterator[Change]:
     """What changed from the base, in order.
 
     Lines that occur once on either side anchor the rest, since matching everything with everything would take
@@ -58,7 +58,7 @@ def _edits(base: list[bytes], side: list[bytes]) -> Iterator[_Edit]:
         a, b, c, d = _trimmed(base, side, *gaps.pop())
         if a == b or c == d:
             if (a, c) != (b, d):
-                yield _Edit(a, b, side[c:d])
+                yield Change(a, b, side[c:d])
         elif anchors := _anchors(base, side, a, b, c, d):
             starts = [(a, c), *((i + 1, j + 1) for i, j in anchors)]
             ends = [*anchors, (b, d)]
@@ -103,19 +103,19 @@ def _once(lines: list[bytes], start: int, end: int) -> dict[bytes, int]:
     return {lines[i]: i for i in range(start, end) if counts[lines[i]] == 1}
 
 
-def _matched(base: list[bytes], side: list[bytes], a: int, b: int, c: int, d: int) -> Iterator[_Edit]:
+def _matched(base: list[bytes], side: list[bytes], a: int, b: int, c: int, d: int) -> Iterator[Change]:
     if (b - a) * (d - c) > _MOST_PAIRS:
-        yield _Edit(a, b, side[c:d])
+        yield Change(a, b, side[c:d])
         return
     for tag, i, k, j, m in SequenceMatcher(None, base[a:b], side[c:d], autojunk=False).get_opcodes():
         if tag != "equal":
-            yield _Edit(a + i, a + k, side[c + j : c + m])
+            yield Change(a + i, a + k, side[c + j : c + m])
 
 
-def _both(ours: list[_Edit], theirs: list[_Edit]) -> list[_Edit] | None:
+def _both(ours: list[Change], theirs: list[Change]) -> list[Change] | None:
     """The edits of both sides in their order; None where two different ones overlap or touch."""
     edits = sorted(ours + theirs, key=lambda edit: (edit.start, edit.end))
-    kept: list[_Edit] = []
+    kept: list[Change] = []
     for edit in edits:
         if kept and edit == kept[-1]:
             continue
@@ -125,7 +125,7 @@ def _both(ours: list[_Edit], theirs: list[_Edit]) -> list[_Edit] | None:
     return kept
 
 
-def _applied(base: list[bytes], edits: list[_Edit]) -> bytes:
+def _applied(base: list[bytes], edits: list[Change]) -> bytes:
     parts: list[bytes] = []
     done = 0
     for edit in edits:

@@ -12,6 +12,8 @@ Path = Annotated[str, StringConstraints(min_length=1, max_length=12_500)]
 Resource = Annotated[str, StringConstraints(pattern=r"^files:/", max_length=16_384)]
 
 
+ActId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f-]{36}$")]
+
 # No file is larger anywhere.
 _LARGEST = (1 << 63) - 1
 
@@ -207,6 +209,93 @@ class Listing(BaseModel):
     path: str
     entries: list[Listed]
     next: str | None = None
+
+
+class Search(At):
+    """What to look for in a folder: files whose name matches `name` (as in a shell), and lines with `text`.
+
+    `hidden` looks at names with a leading dot as well.
+    """
+
+    text: str = ""
+    name: str = "*"
+    ignore_case: bool = False
+    hidden: bool = False
+    limit: int = Field(default=200, ge=1, le=2000)
+
+
+class Match(BaseModel):
+    """A file that was found, or a line in it by its number from 1 on."""
+
+    path: str
+    line: int | None = None
+    text: str = ""
+
+
+class Matches(BaseModel):
+    """What was found, in the order of the names; `more` says that there is more of it."""
+
+    matches: list[Match]
+    more: bool = False
+    notes: list[str] = Field(default_factory=list)
+
+
+class History(At):
+    """A page of what was done to a path: at most `limit` acts after `cursor`."""
+
+    limit: int = Field(default=50, ge=1, le=500)
+    cursor: str | None = None
+
+
+class Past(BaseModel):
+    """One act on a path, with the versions it found and left; empty where it was on a folder around it."""
+
+    act: str
+    at: str
+    actor: str
+    summary: str
+    state: str
+    before: str = ""
+    after: str = ""
+
+
+class Pasts(BaseModel):
+    """A page of a path's history, newest first; `next` is the cursor of the page after it."""
+
+    path: str
+    acts: list[Past]
+    next: str | None = None
+
+
+class Diff(At):
+    """A file, and the act whose change is asked for; without one, what has changed since before the last."""
+
+    act: ActId | None = None
+
+
+class Differences(BaseModel):
+    """Changes in the unified form; `text` is null where there is no text to compare, and `note` says why."""
+
+    path: str
+    act: str
+    before: str
+    after: str
+    text: str | None
+    note: str = ""
+
+
+class LayOut(At):
+    """A file in conflict, and the act that is to be taken back."""
+
+    act: ActId
+
+
+class Laid(BaseModel):
+    """The files that were put beside another, and the act that takes them away again."""
+
+    paths: list[str]
+    act: str | None = None
+    notes: list[str] = Field(default_factory=list)
 
 
 class Versions(BaseModel):

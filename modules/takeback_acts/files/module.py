@@ -11,7 +11,18 @@ from anyio import sleep, to_thread
 from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, TakebackError, tool
-from takeback_acts.files import landing, landmarks, looking, models, paths, recovery, roots, sweeping, windows
+from takeback_acts.files import (
+    landing,
+    landmarks,
+    looking,
+    models,
+    paths,
+    recovery,
+    roots,
+    searching,
+    sweeping,
+    windows,
+)
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.blobs import Blobs
@@ -21,11 +32,13 @@ from takeback_acts.files.commands import Commands
 from takeback_acts.files.hands import Hands
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.landmarks import Landmarks
+from takeback_acts.files.laying import Layer
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.packs.adopting import adopt
 from takeback_acts.files.packs.store import BlobStore
+from takeback_acts.files.past import Archive
 from takeback_acts.files.restoring import Restorer
 from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.shelves import Shelves
@@ -74,6 +87,8 @@ class FilesModule(Module):
         self._interrupted = Interrupted(self.host.store, self._home, locks, lambda: actor.supply({}))
         self._changer = Changer(actor, locks, self._interrupted, self._settings, _umask())
         self._restorer = Restorer(actor, locks, self._interrupted, self._settings)
+        self._archive = Archive(self._home, lambda: actor.supply({}), self._settings.most_edit)
+        self._layer = Layer(actor, locks, self._archive)
         if await self._interrupted.look_back():
             self.host.log.warning("an act that a crash interrupted could not be cleared up yet; see doctor")
         self._commands = self._commanding(opened)
@@ -129,6 +144,28 @@ class FilesModule(Module):
         """List a folder by name, a page at a time; pass `next` as `cursor` for the page after."""
         path = roots.resolve(ctx.scope, args.path)
         return await to_thread.run_sync(looking.list_folder, path, args, self._home)
+
+    @tool(effect="read", reach=_ANYBODY)
+    async def search(self, ctx: Context, args: models.Search) -> models.Matches:
+        """Search a folder for files by name, and for lines that hold a text. Links are not followed."""
+        path = roots.resolve(ctx.scope, args.path)
+        return await to_thread.run_sync(searching.search, path, args, self._home)
+
+    @tool(effect="read", reach=_ANYBODY)
+    async def history(self, ctx: Context, args: models.History) -> models.Pasts:
+        """List what was done to a file or folder through takeback, newest first."""
+        return await self._archive.history(ctx, args)
+
+    @tool(effect="read", reach=_ANYBODY)
+    async def diff(self, ctx: Context, args: models.Diff) -> models.Differences:
+        """Show what an act changed in a file; without one, what has changed since before the last act."""
+        return await self._archive.diff(ctx, args)
+
+    @tool(effect="write", reach=("person", "agents"), previews=True)
+    async def lay_out(self, ctx: Context, args: models.LayOut) -> models.Laid:
+        """Put the versions that a conflict is between beside the file: as the act left it, as it is now, and
+        as it would go back to."""
+        return await self._layer.lay_out(ctx, args)
 
     @tool(effect="write", reach=_ANYBODY, previews=True, idempotent=True, destructive=True)
     async def write(self, ctx: Context, args: models.Write) -> models.Done:

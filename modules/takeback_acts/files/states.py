@@ -68,6 +68,11 @@ class State(BaseModel):
 ABSENT = State(kind="absent")
 
 
+def sha256_of(version: str) -> str | None:
+    """The digest of the bytes of a file's version; None for what is no file."""
+    return version.rpartition(":")[2] if version.startswith("file:") else None
+
+
 def file_state(found: os.stat_result, sha256: str, size: int) -> State:
     """The state of a regular file whose bytes have been read."""
     return State(
