@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 def both(folder):
     """The same folder, known in both ways; in one where the system's stats are of no known layout."""
-    pairs = [(name, found) for name, found in entries(folder) if found is not None]
+    pairs = [(name, found) for name, found, _ in entries(folder) if found is not None]
     names = b"".join(name + b"/" for name, _ in pairs)
     marks = array("q", [number for _, found in pairs for number in mark(found)])
     told = own_mark(os.fstat(folder)), True, names, marks

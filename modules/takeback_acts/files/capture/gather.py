@@ -74,13 +74,11 @@ class Gather:
         take, spared = self._tools.intake.take, self._spared
         if tracked is not None:
             node.repository = tracked.repository.number
-        for name, found in entries(folder):
-            if found is None:
+        for name, found, is_folder in entries(folder, files=bool(spared)):
+            if is_folder:
                 node.children[name] = Node(node, name)
                 continue
-            row = spared.get(
-                (found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode)
-            )
+            row = spared.get(_as_spared(found)) if spared and found is not None else None
             if row is None:
                 row = take(folder, name, found, tracked)
             if row is None:
@@ -129,3 +127,7 @@ class Gather:
         if node.parent is not None and tracked is None and self._tools.left_out.by_marker(folder, node.name):
             return Source.LEFT_OUT
         return Source.NONE
+
+
+def _as_spared(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode

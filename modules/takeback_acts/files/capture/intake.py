@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from takeback.errors import ConflictError
-from takeback_acts.files.capture.marks import mark
+from takeback_acts.files.capture.marks import Mark, mark
 from takeback_acts.files.capture.tree import Row, Source
 from takeback_acts.files.reading import CHUNK, steady
 
@@ -56,52 +56,68 @@ class Intake:
         self.taken = 0
 
     def take(
-        self, folder: int, name: bytes, found: os.stat_result, tracked: Tracked | None = None
+        self, folder: int, name: bytes, found: os.stat_result | None, tracked: Tracked | None = None
     ) -> Row | None:
-        """The row of an entry, its content kept; None when it vanished or became a folder."""
-        if stat.S_ISREG(found.st_mode):
+        """The row of an entry, its content kept; None when it vanished or became a folder.
+
+        `found` is its stat, None for what was listed as a file: then there is none before it is open.
+        """
+        if found is None or stat.S_ISREG(found.st_mode):
             return self._file(folder, name, found, tracked)
         if stat.S_ISLNK(found.st_mode):
             return _link(folder, name, found)
-        return _row(found, Source.SPECIAL, racy=False)
+        return _row(found, mark(found), Source.SPECIAL, racy=False)
 
-    def _file(self, folder: int, name: bytes, found: os.stat_result, tracked: Tracked | None) -> Row | None:
+    def _file(
+        self, folder: int, name: bytes, found: os.stat_result | None, tracked: Tracked | None
+    ) -> Row | None:
         at = self._clock()
         try:
             handle = os.open(name, _FILE, dir_fd=folder)
         except FileNotFoundError:
             return None
         except OSError as error:
-            return self._refused(folder, name, found, error)
+            return self._refused(folder, name, stat.S_IFREG if found is None else found.st_mode, error)
         try:
-            return self._read(handle, found, at, name, tracked)
+            return self._read(handle, found or os.fstat(handle), at, name, tracked)
         except ConflictError:
-            return _row(os.fstat(handle), Source.UNSTABLE, racy=True)
+            return _racy(os.fstat(handle), Source.UNSTABLE)
         except OSError:
-            return _row(os.fstat(handle), Source.FAILED, racy=True)
+            return _racy(os.fstat(handle), Source.FAILED)
         finally:
             os.close(handle)
 
     def _read(
         self, handle: int, found: os.stat_result, at: int, name: bytes, tracked: Tracked | None
     ) -> Row | None:
+        if not stat.S_ISREG(found.st_mode):
+            return None
         if found.st_size < CHUNK:
             data = os.read(handle, found.st_size + 1)
             after = os.fstat(handle)
-            if len(data) == found.st_size and mark(after) == mark(found):
-                return self._kept(data, after, at, name, tracked)
+            known = mark(after)
+            if len(data) == found.st_size and known == mark(found):
+                return self._kept(data, after, known, at, name, tracked)
             found = after
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
         return self._large(handle, name, tracked)
 
-    def _kept(self, data: bytes, found: os.stat_result, at: int, name: bytes, tracked: Tracked | None) -> Row:
+    def _kept(
+        self,
+        data: bytes,
+        found: os.stat_result,
+        known: Mark,
+        at: int,
+        name: bytes,
+        tracked: Tracked | None,
+    ) -> Row:
         self.taken += 1
         racy = is_racy(found, at)
         oid = tracked.expected(name, len(data)) if tracked is not None else None
         if oid is not None and git_name(data, len(oid)) == oid:
-            return _row(found, Source.GIT, oid, racy=racy)
-        return _row(found, Source.BLOB, bytes.fromhex(self._contents.put(data)), racy=racy)
+            return _row(found, known, Source.GIT, oid, racy=racy)
+        return _row(found, known, Source.BLOB, bytes.fromhex(self._contents.put(data)), racy=racy)
 
     def _large(self, handle: int, name: bytes, tracked: Tracked | None) -> Row:
         at = self._clock()
@@ -110,23 +126,24 @@ class Intake:
             found, digest, _ = steady(handle, name, _GitName(len(oid)).take)
             if digest == oid.hex():
                 self.taken += 1
-                return _row(found, Source.GIT, oid, racy=is_racy(found, at))
+                return _row(found, mark(found), Source.GIT, oid, racy=is_racy(found, at))
         found, sha256, _ = steady(handle, name, self._put)
         self.taken += 1
-        return _row(found, Source.BLOB, bytes.fromhex(sha256), racy=is_racy(found, at))
+        return _row(found, mark(found), Source.BLOB, bytes.fromhex(sha256), racy=is_racy(found, at))
 
     def _put(self, handle: int, size: int) -> tuple[str, int]:
         # The store reads to the end; that nobody wrote meanwhile is for the times before and after to tell.
         return self._contents.put_file(handle, size), size
 
-    def _refused(self, folder: int, name: bytes, found: os.stat_result, error: OSError) -> Row | None:
+    def _refused(self, folder: int, name: bytes, mode: int, error: OSError) -> Row | None:
         try:
             now = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        if stat.S_IFMT(now.st_mode) != stat.S_IFMT(found.st_mode):
+        if stat.S_IFMT(now.st_mode) != stat.S_IFMT(mode):
             return None if stat.S_ISDIR(now.st_mode) else self.take(folder, name, now)
-        return _row(now, Source.DENIED if error.errno in _DENIED else Source.FAILED, racy=False)
+        source = Source.DENIED if error.errno in _DENIED else Source.FAILED
+        return _row(now, mark(now), source, racy=False)
 
 
 def is_racy(found: os.stat_result, at: int) -> bool:
@@ -174,13 +191,22 @@ def _git_hash(size: int, length: int) -> hashlib._Hash:
 
 def _link(folder: int, name: bytes, found: os.stat_result) -> Row | None:
     try:
-        return _row(found, Source.LINK, target=os.readlink(name, dir_fd=folder))
+        return _row(found, mark(found), Source.LINK, target=os.readlink(name, dir_fd=folder))
     except OSError:
         return None
 
 
+def _racy(found: os.stat_result, source: Source) -> Row:
+    return _row(found, mark(found), source, racy=True)
+
+
 def _row(
-    found: os.stat_result, source: Source, digest: bytes = b"", *, racy: bool = False, target: bytes = b""
+    found: os.stat_result,
+    known: Mark,
+    source: Source,
+    digest: bytes = b"",
+    *,
+    racy: bool = False,
+    target: bytes = b"",
 ) -> Row:
-    linked = found.st_nlink > 1
-    return Row(mark(found), found.st_uid, found.st_gid, linked, racy, source, digest, target)
+    return Row(known, found.st_uid, found.st_gid, found.st_nlink > 1, racy, source, digest, target)

@@ -26,16 +26,25 @@ def mark(found: os.stat_result) -> Mark:
     return found.st_mode, found.st_ino & INODE, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def entries(folder: int) -> Iterator[tuple[bytes, os.stat_result | None]]:
-    """What lies in an open folder, one by one: a name with its stat, or with None for a folder."""
+def entries(folder: int, *, files: bool = True) -> Iterator[tuple[bytes, os.stat_result | None, bool]]:
+    """What lies in an open folder, one by one: a name, its stat, and whether it is a folder.
+
+    Folders come without a stat, and without `files` also what is listed as a file.
+    """
     with os.scandir(folder) as listed:
         for entry in listed:
             name = entry.name.encode(_ENCODING, "surrogateescape")
             if entry.is_dir(follow_symlinks=False):
-                yield name, None
+                yield name, None, True
+                continue
+            if not files and entry.is_file(follow_symlinks=False):
+                yield name, None, False
                 continue
             try:
                 found = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            yield name, None if stat.S_ISDIR(found.st_mode) else found
+            if stat.S_ISDIR(found.st_mode):
+                yield name, None, True
+            else:
+                yield name, found, False

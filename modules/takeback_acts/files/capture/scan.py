@@ -77,8 +77,8 @@ def _listed(folder: int, number: int, known: Before, own: Own) -> Difference:
     names.pop()
     before = {name: index for index, name in enumerate(names)}
     altered, folders, marks = [], [], known.marks
-    for name, found in entries(folder):
-        if found is None:
+    for name, found, is_folder in entries(folder):
+        if found is None or is_folder:
             folders.append(name)
             continue
         at = before.pop(name, -1)

@@ -150,7 +150,8 @@ class Node:
         self._owners.append(row.uid << 32 | row.gid)
         self._flags.append(row.racy * _RACY | row.linked * _LINKED)
         self._sources.append(row.source)
-        self._digests += row.digest.ljust(DIGEST, b"\0")
+        digest = row.digest
+        self._digests += digest if len(digest) == DIGEST else digest.ljust(DIGEST, b"\0")
         if row.source == Source.LINK:
             self._targets[name] = row.target
         self.stamp += 1
