@@ -12,10 +12,12 @@ from anyio.abc import TaskGroup
 
 from takeback import Check, Context, Host, Module, TakebackError, tool
 from takeback_acts.files import (
+    edit_models,
     landing,
     landmarks,
     looking,
     models,
+    open_edits,
     paths,
     recovery,
     roots,
@@ -29,6 +31,7 @@ from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.changing import Changer
 from takeback_acts.files.choices import Choices
 from takeback_acts.files.commands import Commands
+from takeback_acts.files.edits import Edits
 from takeback_acts.files.hands import Hands
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.landmarks import Landmarks
@@ -58,7 +61,13 @@ class FilesModule(Module):
     """
 
     Settings = FilesSettings
-    migrations = (landing.TABLES + recovery.TABLE, windows.TABLES, landmarks.TABLE, landing.OWNERS)
+    migrations = (
+        landing.TABLES + recovery.TABLE,
+        windows.TABLES,
+        landmarks.TABLE,
+        landing.OWNERS,
+        open_edits.TABLE,
+    )
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
@@ -92,8 +101,9 @@ class FilesModule(Module):
         if await self._interrupted.look_back():
             self.host.log.warning("an act that a crash interrupted could not be cleared up yet; see doctor")
         self._commands = self._commanding(opened)
+        self._edits = Edits(self.host, actor, opened, self._settings.window_hours)
         try:
-            async with self._commands.life(tasks):
+            async with self._edits.life(), self._commands.life(tasks):
                 tasks.start_soon(self._sweep_daily)
                 tasks.start_soon(self._move_often)
                 yield
@@ -127,8 +137,12 @@ class FilesModule(Module):
     async def _sweep(self, ctx: Context, hours: float, share: float | None = None) -> models.Swept:
         if not ctx.dry_run:
             await self._shelves.forget_unused()
-        store, live = self.host.store, self._shelves.live
-        return await sweeping.sweep(ctx, store, self._blobs, live, grace_seconds=hours * 3600, share=share)
+        store, grace = self.host.store, hours * 3600
+        return await sweeping.sweep(ctx, store, self._blobs, self._live, grace_seconds=grace, share=share)
+
+    async def _live(self) -> set[str]:
+        # Edits first: what passes from one to an act meanwhile is in the one or the other.
+        return await self._edits.live() | await self._shelves.live()
 
     @tool(effect="read", reach=_ANYBODY)
     async def read(self, ctx: Context, args: models.Read) -> models.Content:
@@ -209,6 +223,16 @@ class FilesModule(Module):
     async def end_command(self, ctx: Context, args: models.EndCommand) -> models.Ended:
         """Close a command's window, and record what changed in it as one act that can be taken back."""
         return await self._commands.end(ctx, args)
+
+    @tool(effect="write", reach=("modules",), idempotent=True)
+    async def begin_edit(self, ctx: Context, args: edit_models.BeginEdit) -> edit_models.BegunEdit:
+        """Keep what lies at some paths, which a tool that is not takeback's own is about to change."""
+        return await self._edits.begin(ctx, args)
+
+    @tool(effect="write", reach=("modules",))
+    async def end_edit(self, ctx: Context, args: edit_models.EndEdit) -> edit_models.EndedEdit:
+        """Record what has changed at an edit's paths since it began, as one act that can be taken back."""
+        return await self._edits.end(ctx, args)
 
     @tool(effect="read", reach=("modules",))
     async def versions(self, ctx: Context, args: models.Resources) -> models.Versions:
