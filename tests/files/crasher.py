@@ -21,12 +21,21 @@ from takeback_core.undo.module import UndoModule
 
 async def act(base, job, hook):
     root = base / "root"
-    async with Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
+    async with _kernel(base) as kernel:
         agent = kernel.enter("mcp:agent:juno", session="s1", turn="t1", scope=Scope(roots=(str(root),)))
         for tool, args in job["first"]:
             await (command(agent, root, args) if tool == "sh" else agent.call(tool, args))
+        if not job["restart"]:
+            faults.install(hook)
+            await agent.call(*job["act"])
+    if job["restart"]:
         faults.install(hook)
-        await agent.call(*job["act"])
+        async with _kernel(base) as kernel:
+            await kernel.enter("cli:person").call(*job["act"])
+
+
+def _kernel(base):
+    return Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule])
 
 
 async def command(agent, root, script):

@@ -35,8 +35,9 @@ def _bases(tmp_path):
     return bases
 
 
-def _crash(bases, act, *, first=(), places=("files.", "undo.")):
-    job = {"first": list(first), "act": act, "places": places}
+def _crash(bases, act, *, first=(), places=("files.", "undo."), restart=False):
+    """With `restart` the act is the person's, in a process that finds the acts before done."""
+    job = {"first": list(first), "act": act, "places": places, "restart": restart}
     source = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
         [sys.executable, str(ROOT_SCRIPT), json.dumps([str(base) for base in bases]), json.dumps(job)],
@@ -131,6 +132,45 @@ async def test_an_undo_of_many_files_killed_anywhere_is_whole_or_not_at_all(tmp_
         found.add(now == [f"{number}\n" for number in range(20)])
         assert all(text.endswith("more\n") for text in now) or all("more" not in text for text in now)
     assert found == {True, False}
+
+
+async def test_an_act_on_many_files_killed_while_they_are_packed_as_well(tmp_path, snapshot):
+    """Between the packs and the row that names what is there, too."""
+    bases = _bases(tmp_path)
+    for base in bases:
+        for number in range(50):
+            (base / "root" / "d" / f"{number}").write_text(f"content {number}")
+        (base / "root" / "d" / "large").write_bytes(b"large" * 30_000)
+    before = snapshot(bases[1] / "root", times=False)
+    crashed = _crash(bases, ACTS["delete"], places=["packs.", "files."])
+    after = snapshot(bases[0] / "root", times=False)
+    states = set()
+    for base in crashed:
+        acts = await _settled(base)
+        now = snapshot(base / "root", times=False)
+        states.add(acts[0].state if acts else "none")
+        assert now == (after if acts and acts[0].state == "done" else before)
+        await _rewound(base)
+        assert snapshot(base / "root", times=False) == before
+    assert states == {"none", "abandoned", "done"}
+
+
+async def test_a_move_of_kept_bytes_killed_anywhere_loses_none(tmp_path, snapshot):
+    """And the sweep that follows it."""
+    bases = _bases(tmp_path)
+    before = snapshot(bases[1] / "root", times=False)
+    first = [ACTS["write"], ACTS["delete"], ACTS["move over"]]
+    places = ["files.landing", "packs.append", "packs.synced", "packs.sealed", "packs.file", "store."]
+    crashed = _crash(bases, ["files.gc", {"grace_hours": 0}], first=first, places=places, restart=True)
+    assert "files.landing.kept" in (bases[0] / "places").read_text()
+    for base in crashed:
+        await _rewound(base)
+        assert snapshot(base / "root", times=False) == before
+
+
+async def _rewound(base):
+    async with Kernel(base / "home", settings={}, modules=[UndoModule, FilesModule]) as kernel:
+        await kernel.enter("cli:person").call("undo.rewind", session="s1")
 
 
 async def test_an_undo_of_several_paths_killed_anywhere_is_whole_or_not_at_all(tmp_path, snapshot):

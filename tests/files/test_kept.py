@@ -1,6 +1,7 @@
 """What acts keep, until it is swept: limits, two agents, races, damage, and homes of earlier versions."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -193,7 +194,9 @@ def _as_before_packs(home):
     shutil.rmtree(data / "packs")
     with sqlite3.connect(data / "takeback.db") as db:
         db.execute("ALTER TABLE files_blob DROP COLUMN owner")
-        db.execute("DELETE FROM kernel_migration WHERE module = 'files' AND version = 4")
+        db.execute("DELETE FROM kernel_migration WHERE module = 'files' AND version > 3")
+        for later in re.findall(r"CREATE TABLE (\w+)", "".join(FilesModule.migrations[4:])):
+            db.execute(f"DROP TABLE {later}")
     db.close()
 
 

@@ -1,4 +1,4 @@
-"""Supply: where a worker thread gets the bytes it writes from."""
+"""Supply: where worker threads get the bytes they write from."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _PORTION = 50
 class Supply:
     """Bytes by digest: those at hand, those that are rows in portions by `fetch`, all others from the packs.
 
-    Rows are asked first: a blob that is moved meanwhile is in the packs before its row goes.
+    Rows are asked first: a blob that is moved meanwhile is in the packs before its row goes. Thread-safe.
     """
 
     def __init__(self, packs: Reader, at_hand: Mapping[str, bytes], fetch: Fetch) -> None:
         self._packs = packs
         self._at_hand = dict(at_hand)
         self._fetch = fetch
-        self._asked: set[str] = set()
-        self._portion: dict[str, bytes] = {}
+        # What was asked for at once, and the rows of it; replaced as a whole.
+        self._portion: tuple[set[str], dict[str, bytes]] = (set(), {})
 
     def bring(self, digests: Collection[str]) -> None:
         """Fetches the rows among these at once; what an earlier call fetched is let go."""
-        self._asked = {sha256 for sha256 in digests if sha256 not in self._at_hand}
-        self._portion = self._fetch(self._asked) if self._asked else {}
+        asked = {sha256 for sha256 in digests if sha256 not in self._at_hand}
+        self._portion = (asked, self._fetch(asked) if asked else {})
 
     def write(self, sha256: str, target: int) -> None:
         """Writes a blob into an open, empty file.
@@ -51,7 +51,7 @@ class Supply:
 
         Their bytes are read through: a preview must not promise what the undo would then fail at.
         """
-        wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand and sha256 not in self._portion]
+        wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand]
         for start in range(0, len(wanted), _PORTION):
             portion = wanted[start : start + _PORTION]
             rows = self._fetch(portion)
@@ -62,7 +62,5 @@ class Supply:
     def _small(self, sha256: str) -> bytes | None:
         if sha256 in self._at_hand:
             return self._at_hand[sha256]
-        if sha256 not in self._asked:
-            self._asked.add(sha256)
-            self._portion |= self._fetch([sha256])
-        return self._portion.get(sha256)
+        asked, rows = self._portion
+        return rows.get(sha256) if sha256 in asked else self._fetch([sha256]).get(sha256)
