@@ -1,4 +1,4 @@
-"""The blob store against bare appends to one file: one blob, many writers, many blobs, and reading back."""
+"""Kept bytes against bare appends to one file: one blob, one with its act, many, and reading back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import Figure, Sample, compare
+from takeback.store import Store
+from takeback_acts.files import accounts, landing
+from takeback_acts.files.blobs import Blobs
 from takeback_acts.files.packs.store import BlobStore
 
 _BYTES = 4096
@@ -19,6 +22,8 @@ _WRITERS = 64
 _ROUNDS = 10
 _MANY = 100_000
 _READS = 5000
+_ACTS = "CREATE TABLE act (seq INTEGER PRIMARY KEY, digest TEXT NOT NULL, about TEXT NOT NULL)"
+_ROW = "INSERT INTO act (digest, about) VALUES (?, ?)"
 
 
 async def figures() -> list[Figure]:
@@ -29,7 +34,9 @@ async def figures() -> list[Figure]:
                 found = await _small(blobs, bare)
         async with BlobStore(Path(folder) / "many") as blobs:
             with _Bare(Path(folder) / "bare-many") as bare:
-                return [*found, *await _bulk(blobs, bare)]
+                found += await _bulk(blobs, bare)
+        with _Bare(Path(folder) / "bare-act") as bare:
+            return [*found, await _with_its_act(Path(folder), bare)]
 
 
 class _Bare:
@@ -53,6 +60,14 @@ class _Bare:
         if durable:
             os.fdatasync(self._handle)
 
+    def timed(self, times: int) -> float:
+        """Seconds for each of so many fresh blobs, one sync each."""
+        fresh = [os.urandom(_BYTES) for _ in range(times)]
+        started = time.perf_counter()
+        for data in fresh:
+            self.add(data, durable=True)
+        return (time.perf_counter() - started) / times
+
     def sync(self) -> None:
         os.fdatasync(self._handle)
 
@@ -72,11 +87,7 @@ async def _small(blobs: BlobStore, bare: _Bare) -> list[Figure]:
             return (time.perf_counter() - started) / _ONE
 
     async def floor() -> float:
-        fresh = [os.urandom(_BYTES) for _ in range(_ONE)]
-        started = time.perf_counter()
-        for data in fresh:
-            bare.add(data, durable=True)
-        return (time.perf_counter() - started) / _ONE
+        return bare.timed(_ONE)
 
     async def writers() -> float:
         fresh = [[os.urandom(_BYTES) for _ in range(_ROUNDS)] for _ in range(_WRITERS)]
@@ -90,6 +101,36 @@ async def _small(blobs: BlobStore, bare: _Bare) -> list[Figure]:
         Figure("one 4 KB blob, durable", taken["one"], taken["floor"], against, 1.5),
         Figure("a 4 KB blob of 64 writers, durable", taken["writers"], taken["floor"], against, 0.5),
     ]
+
+
+async def _with_its_act(folder: Path, bare: _Bare) -> Figure:
+    """A pre-image as a file's act captures it, with a row of the log as long as most."""
+    async with BlobStore(folder / "landing") as packs, await Store.open(folder / "act.db") as store:
+        await store.migrate("files", (landing.TABLES, landing.OWNERS, _ACTS))
+        blobs = Blobs(store, packs)
+
+        async def act(data: bytes) -> None:
+            with blobs.intake(accounts.acting(_OWNER)) as intake:
+                sha256 = intake.data(data)
+                await intake.durable()
+                kept = store.submit(intake.land, ride=True)
+                intake.rides(kept)
+                await store.transaction(lambda tx: tx.execute(_ROW, (sha256, "x" * 600)))
+                await kept.wait()
+
+        async def ours() -> float:
+            fresh = [os.urandom(_BYTES) for _ in range(_ONE)]
+            started = time.perf_counter()
+            for data in fresh:
+                await act(data)
+            return (time.perf_counter() - started) / _ONE
+
+        async def floor() -> float:
+            return bare.timed(_ONE)
+
+        taken = await compare({"ours": ours, "floor": floor}, rounds=9)
+    what = "a 4 KB pre-image with its act's row, durable"
+    return Figure(what, taken["ours"], taken["floor"], "append + fdatasync", 2.0)
 
 
 async def _write(blobs: BlobStore, portion: list[bytes]) -> None:
