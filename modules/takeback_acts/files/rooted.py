@@ -93,6 +93,11 @@ class Rooted:
             if self.idle:
                 await self._save()
 
+    async def prune(self) -> None:
+        """Lets go of kept git objects that no baseline counts on any more."""
+        async with self._turn:
+            await self._capture.prune()
+
     async def close(self) -> None:
         """Lets go of the root. With an open window the shelf stays as it was when that began."""
         async with self._turn:

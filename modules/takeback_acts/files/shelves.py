@@ -76,9 +76,11 @@ class Shelves:
         return found | await to_thread.run_sync(self._shelved)
 
     async def forget_unused(self) -> None:
-        """Removes baselines that nobody has used for long."""
+        """Removes baselines that nobody has used for long, and what the others do not need any more."""
         held = {hashlib.sha256(root).hexdigest()[:32] for root in self._rooted}
         await to_thread.run_sync(self._remove_unused, held)
+        for one in list(self._rooted.values()):
+            await one.prune()
 
     def _shelved(self) -> set[str]:
         found: set[str] = set()

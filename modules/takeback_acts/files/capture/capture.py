@@ -52,6 +52,12 @@ class Capture:
             if self._engine is not None:
                 await to_thread.run_sync(self._engine.save)
 
+    async def prune(self) -> None:
+        """Lets go of kept git objects that no baseline of this root counts on any more; for now and then."""
+        async with self._turn:
+            if self._engine is not None:
+                await to_thread.run_sync(self._engine.prune)
+
     async def close(self, *, save: bool = True) -> None:
         """Lets go of the root; saves the baseline, unless the one on the shelf is still needed."""
         async with self._turn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from takeback.errors import ConflictError, TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture import crew, leftout, mapped, shelf
+from takeback_acts.files.capture import crew, gitprune, leftout, mapped, shelf
 from takeback_acts.files.capture.changes import Changes
 from takeback_acts.files.capture.crew import Crew, CrewError
 from takeback_acts.files.capture.gather import Gather, Tools
@@ -112,6 +113,15 @@ class Engine:
         }
         with failures.reported(os.fsencode(self._folder)):
             shelf.save(self._folder / "baseline", self._tree, meta)
+
+    def prune(self) -> None:
+        """Lets go of the kept git objects that neither this baseline nor the one on the shelf counts on."""
+        trees = [self._tree]
+        with failures.reported(os.fsencode(self._folder)):
+            # One that can't be read counts on nothing.
+            with contextlib.suppress(ShelfError):
+                trees += [known[0] for known in [shelf.load(self._folder / "baseline")] if known is not None]
+            self._repositories.prune(gitprune.needed(trees))
 
     def close(self) -> None:
         """Saves, and ends."""

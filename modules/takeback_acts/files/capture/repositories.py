@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from takeback_acts.files.capture import gitindex, gitrefs
+from takeback_acts.files.capture import gitindex, gitprune, gitrefs
 from takeback_acts.files.capture.gitindex import Index, IndexFormatError
 from takeback_acts.files.capture.gitkeep import Keep, LinkError
 from takeback_acts.files.capture.intake import git_name
@@ -113,7 +113,7 @@ class Repositories:
             key = found.st_dev, found.st_ino
             number = self.numbers.get(key) or max(self.numbers.values(), default=0) + 1
             keep = self.keep(number)
-            if key not in self.numbers:
+            if key not in self.numbers or not keep.folder.is_dir():
                 keep.prepare(32 if _SHA256.search(_read(git_dir, b"config")) else 20)
                 self.numbers[key] = number
             keep.link(objects)
@@ -125,6 +125,12 @@ class Repositories:
         finally:
             os.close(objects)
         return None
+
+    def prune(self, wanted: dict[int, set[bytes]]) -> None:
+        """Keeps only the objects that are wanted, by the number of the keep; raises OSError."""
+        self.numbers = {key: number for key, number in self.numbers.items() if number in wanted}
+        self._keeps = {number: keep for number, keep in self._keeps.items() if number in wanted}
+        gitprune.prune(self._folder, wanted)
 
     def looks_like_git(self, folder: int) -> bool:
         """Whether an open folder is a git folder: of a work tree, a submodule, or a bare repository."""
