@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from anyio import to_thread
+
 from benchmarks.measure import Figure, Sample, compare
 from takeback.store import Store
 from takeback_acts.files import accounts, landing
@@ -83,7 +85,8 @@ async def _small(blobs: BlobStore, bare: _Bare) -> list[Figure]:
             fresh = [os.urandom(_BYTES) for _ in range(_ONE)]
             started = time.perf_counter()
             for data in fresh:
-                await lease.put(data)
+                lease.keep(data)
+                await lease.durable()
             return (time.perf_counter() - started) / _ONE
 
     async def floor() -> float:
@@ -136,7 +139,8 @@ async def _with_its_act(folder: Path, bare: _Bare) -> Figure:
 async def _write(blobs: BlobStore, portion: list[bytes]) -> None:
     with blobs.lease(_OWNER) as lease:
         for data in portion:
-            await lease.put(data)
+            lease.keep(data)
+            await lease.durable()
 
 
 async def _bulk(blobs: BlobStore, bare: _Bare) -> list[Figure]:
@@ -147,7 +151,8 @@ async def _bulk(blobs: BlobStore, bare: _Bare) -> list[Figure]:
         fresh = _fresh()
         with blobs.lease(_OWNER) as lease:
             started = time.perf_counter()
-            digests[:] = await lease.put_many(fresh)
+            digests[:] = await to_thread.run_sync(lease.keep_all, fresh)
+            await lease.durable()
             return (time.perf_counter() - started) / _MANY
 
     async def floor() -> float:

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Sequence
 from types import TracebackType
 
-from anyio import to_thread
-
 from takeback_acts.files.packs import failures
 from takeback_acts.files.packs.apart import Incoming, copy
 from takeback_acts.files.packs.parcel import Parcel, Wanted
@@ -27,11 +25,10 @@ _LONGEST_OWNER = 255
 class Lease:
     """Blobs that no sweep takes away before the lease ends, kept for one owner (a label) within some room.
 
-    Leave it once the row that names the blobs is durable, and write that row only after `settle`, `durable`
-    or one of the `put`s. `keep`, `keep_file`, `holds` and `settle` are for any thread, the rest for the
-    event loop. Keeping raises TakebackError `blobs.full` and `blobs.agent_full` before anything is written,
-    `blobs.closed`, and `blobs.no_space`, `blobs.denied`, `blobs.io` where the disk fails; what was durable
-    before stays.
+    Leave it once the row that names the blobs is durable, and write that row only after `settle` or
+    `durable`, which is for the event loop; all else is for any thread, though large blobs block it. Keeping
+    raises TakebackError `blobs.full` and `blobs.agent_full` before anything is written, `blobs.closed`, and
+    `blobs.no_space`, `blobs.denied`, `blobs.io` where the disk fails; what was durable before stays.
     """
 
     def __init__(self, vault: Vault, owner: str, room: Room = LIMITED) -> None:
@@ -108,27 +105,6 @@ class Lease:
         """Waits until everything kept so far is durable."""
         for parcel in self._all():
             await parcel.reached()
-
-    async def put(self, data: bytes) -> str:
-        """Keeps bytes durably; answers their digest."""
-        if len(data) > self._vault.settings.small:
-            sha256 = await to_thread.run_sync(self.keep, data)
-        else:
-            sha256 = self.keep(data)
-        await self.durable()
-        return sha256
-
-    async def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Keeps many durably, with few syncs; when there is no room for all, none. Answers their digests."""
-        digests = await to_thread.run_sync(self.keep_all, blobs)
-        await self.durable()
-        return digests
-
-    async def put_file(self, handle: int, size: int) -> tuple[str, int]:
-        """Keeps an open file's bytes durably; answers digest and size."""
-        found = await to_thread.run_sync(self.keep_file, handle, size)
-        await self.durable()
-        return found
 
     def close(self) -> None:
         """Lets go of the blobs, and forgets what was not settled. A second close does nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -26,8 +26,8 @@ class BlobStore:
     """Bytes by their SHA-256 in hex, of any size. `vault` is the same for threads.
 
     `async with BlobStore(folder, settings) as blobs:`, then
-    `with blobs.lease(owner) as lease: sha256 = await lease.put(data)`, and within the lease the row that
-    names it.
+    `with blobs.lease(owner) as lease: sha256 = lease.keep(data); await lease.durable()`, and within the lease
+    the row that names it.
     """
 
     def __init__(
@@ -57,23 +57,9 @@ class BlobStore:
         """What keeps blobs for an owner, by its label."""
         return Lease(self.vault, owner, room)
 
-    async def durable(self) -> None:
-        """Waits until everything that leases handed over before is durable; raises nothing of theirs."""
-        await self.vault.barrier().reached()
-
     async def get(self, sha256: str) -> bytes:
         """A blob, verified; raises NotFoundError `files.blob_missing`, TakebackError `files.blob_corrupt`."""
         return await to_thread.run_sync(self.vault.reader.read, sha256)
-
-    async def open_stream(self, sha256: str) -> AsyncIterator[bytes]:
-        """A blob in portions; raises what `get` raises, `files.blob_corrupt` even after the last portion."""
-        parts = self.vault.reader.stream(sha256)
-        while (part := await to_thread.run_sync(lambda: next(parts, None))) is not None:
-            yield part
-
-    async def copy_to(self, sha256: str, target: int) -> None:
-        """Writes a blob into an open, empty file; raises what `get` raises, and OSErrors of the target."""
-        await to_thread.run_sync(self.vault.reader.copy_to, sha256, target)
 
     def has(self, sha256: str) -> bool:
         """Whether a blob is there now; who is about to name it asks a lease's `holds`."""
