@@ -15,8 +15,9 @@ from takeback_acts.files.beneath import Home
 from takeback_acts.files.capture import shelf
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.engine import Options
+from takeback_acts.files.capture.node import walk
+from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.shelf import ShelfError
-from takeback_acts.files.capture.tree import Source, walk
 from takeback_acts.files.contents import StoredContents
 from takeback_acts.files.packs.store import BlobStore
 from takeback_acts.files.rooted import Rooted

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from takeback import faults
+from takeback_acts.files.capture.node import walk
 from takeback_acts.files.capture.shelf import load
-from takeback_acts.files.capture.tree import walk
 from tests.files.capture.rig import Rig, whats
 
 pytestmark = pytest.mark.anyio

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.scan import Step, scan
 from takeback_acts.files.capture.tour import Tour
-from takeback_acts.files.capture.tree import Node
 from takeback_acts.files.capture.way import MovedError
 
 DEPTH = 200

@@ -6,7 +6,7 @@ import pytest
 
 from takeback_acts.files.capture import watch
 from takeback_acts.files.capture.leftout import LeftOut
-from takeback_acts.files.capture.tree import Node
+from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.watch import Watch
 from tests.files.capture.rig import Rig, whats
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from takeback_acts.files.capture.tree import Node, Row, Source, kind
+from takeback_acts.files.capture.node import Node
+from takeback_acts.files.capture.row import Row, Source, kind
 from takeback_acts.files.states import ABSENT, State
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from takeback_acts.files.capture import scan, worker
+from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.scan import Difference, Step
-from takeback_acts.files.capture.tree import Node, Tree
+from takeback_acts.files.capture.tree import Tree
 
 _PACKAGES = Path(worker.__file__).parents[3]
 # Behind the stdlib, so that what else lies beside our packages can take nothing's place.

@@ -19,12 +19,14 @@ from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.intake import Contents, Intake
 from takeback_acts.files.capture.leftout import LeftOut
 from takeback_acts.files.capture.look import Look
+from takeback_acts.files.capture.node import Node, walk
 from takeback_acts.files.capture.refmoves import RefMoves
 from takeback_acts.files.capture.repositories import Repositories
+from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.scan import Difference
 from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tour import Tour
-from takeback_acts.files.capture.tree import Node, Source, Tree, walk
+from takeback_acts.files.capture.tree import Tree
 from takeback_acts.files.capture.watch import Watch, WatchError
 from takeback_acts.files.paths import shown
 

@@ -13,9 +13,10 @@ from takeback_acts.files.beneath import Home
 from takeback_acts.files.capture.intake import Intake, is_racy
 from takeback_acts.files.capture.leftout import LeftOut
 from takeback_acts.files.capture.marks import entries
+from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.repositories import Beneath, Repositories
+from takeback_acts.files.capture.row import Row, Source
 from takeback_acts.files.capture.tour import Tour
-from takeback_acts.files.capture.tree import Node, Row, Source
 
 _DENIED = {errno.EACCES, errno.EPERM}
 

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from takeback import faults
-from takeback_acts.files.capture.tree import Node, Source, Tree, walk
+from takeback_acts.files.capture.node import Node, walk
+from takeback_acts.files.capture.row import Source
+from takeback_acts.files.capture.tree import Tree
 
 _LOOSE = re.compile(r"[0-9a-f]{2}")
 _FAN = 256 * 4

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from takeback.errors import ConflictError
 from takeback_acts.files.capture.marks import Mark, mark
-from takeback_acts.files.capture.tree import Row, Source
+from takeback_acts.files.capture.row import Row, Source
 from takeback_acts.files.reading import CHUNK, steady
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -17,9 +17,11 @@ from takeback_acts.files.capture.changes import NOTHING, Change, Held, held, hel
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.intake import same_content
 from takeback_acts.files.capture.marks import Own, mark
+from takeback_acts.files.capture.node import Node, walk
+from takeback_acts.files.capture.row import Row, Source
 from takeback_acts.files.capture.scan import Difference
 from takeback_acts.files.capture.tour import Tour
-from takeback_acts.files.capture.tree import Node, Row, Source, Tree, walk
+from takeback_acts.files.capture.tree import Tree
 
 _TRIES = 3
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.capture.look import Look
+from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.repositories import Repositories
-from takeback_acts.files.capture.tree import Node, Source
+from takeback_acts.files.capture.row import Source
 
 _GIT = b".git"
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from takeback import faults
-from takeback_acts.files.capture.tree import Node, Source, Tree
+from takeback_acts.files.capture.node import Node
+from takeback_acts.files.capture.row import Source
+from takeback_acts.files.capture.tree import Tree
 
 _MAGIC = b"takeback baseline 1 " + sys.byteorder.encode()[:6].ljust(6) + b"\n"
 _CHECK = 16

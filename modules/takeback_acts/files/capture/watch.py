@@ -18,8 +18,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from takeback_acts.files.capture.leftout import LeftOut
+from takeback_acts.files.capture.node import Node
+from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.tour import Tour
-from takeback_acts.files.capture.tree import Node, Source
 
 if TYPE_CHECKING:
     from inotify_simple import INotify  # type: ignore[import-untyped]
