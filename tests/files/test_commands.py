@@ -464,3 +464,21 @@ async def test_a_crash_between_the_act_and_the_end_of_its_window_counts_nothing_
         ended = await person.call("files.end_command", window=begun.window)
         assert ended.notes == ["what it changed is in the log"]
         assert len((await person.call("undo.list")).acts) == 1
+
+
+async def test_capture_can_be_switched_off_for_a_root(tmp_path, root):
+    off, link = root / "off", tmp_path / "link"
+    (off / "inner").mkdir(parents=True)
+    link.symlink_to(off)
+    settings = {"files": {"not_captured": [str(link)]}}
+    async with Kernel(tmp_path / "home", settings=settings, modules=[UndoModule, FilesModule]) as kernel:
+        person = kernel.enter("cli:person")
+        for folder, captured in ((off, False), (off / "inner", False), (root, True)):
+            async with Running(person, folder) as running:
+                sh(folder, "printf new > new")
+            assert (running.ended.act is not None) is captured
+            assert (running.begun.roots == [str(folder)]) is captured
+            assert any(note.startswith("not captured") for note in running.begun.notes) is not captured
+        act = (await person.call("files.write", path=str(off / "own"), content="x")).act
+        await person.call("undo.run", id=act)
+        assert not (off / "own").exists()

@@ -22,6 +22,7 @@ from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.models import BeginCommand, Begun, EndCommand, Ended
 from takeback_acts.files.paths import encode, shown
 from takeback_acts.files.rooted import Rooted
+from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.shelves import Shelves
 from takeback_acts.files.windows import Window, Windows, born
 
@@ -31,15 +32,14 @@ _HOUR_NS = 3600 * 10**9
 class Commands:
     """Opens and closes windows. Each window ends once, with the answer that it keeps."""
 
-    def __init__(
-        self, host: Host, windows: Windows, shelves: Shelves, ledger: Ledger, home: Home, hours: float
-    ) -> None:
+    def __init__(self, host: Host, windows: Windows, shelves: Shelves, ledger: Ledger, home: Home) -> None:
         self._host = host
         self._windows = windows
         self._shelves = shelves
         self._ledger = ledger
         self._home = home
-        self._longest = int(hours * _HOUR_NS)
+        self._settings: FilesSettings = host.settings
+        self._longest = int(self._settings.window_hours * _HOUR_NS)
         self._ending = anyio.Lock()
         self._ready = anyio.Event()
 
@@ -63,6 +63,8 @@ class Commands:
         await self._ready.wait()
         self._shelves.require_room(accounts.acting(ctx.origin))
         chosen = await to_thread.run_sync(grounds.chosen, ctx.scope, args.roots, args.cwd, self._home)
+        off = [root for root in chosen if grounds.switched_off(root, self._settings.not_captured)]
+        chosen = tuple(root for root in chosen if root not in off)
         await self._end_lost(chosen)
         window = Window(
             id=secrets.token_hex(12),
@@ -78,7 +80,7 @@ class Commands:
         )
         self._windows.expect(window)
         try:
-            notes = await self._open(window)
+            notes = [_off(root) for root in off] + await self._open(window)
             await self._windows.begin(window)
         except BaseException:
             self._windows.drop(window)
@@ -177,6 +179,10 @@ class Commands:
             await self._close(ctx, window, interrupted=True)
         except TakebackError as error:
             self._host.log.warning("What an interrupted command changed is not recorded yet: %s", error.code)
+
+
+def _off(root: bytes) -> str:
+    return f"not captured: {shown(root):.300} is switched off by not_captured in the [files] settings"
 
 
 def _lives(window: Window) -> bool:

@@ -29,6 +29,11 @@ def chosen(scope: Scope | None, given: Sequence[str], cwd: str, home: Home) -> t
     return tuple(root for root in dict.fromkeys(found) if not _inside(root, found))
 
 
+def switched_off(root: bytes, off: Sequence[str]) -> bool:
+    """Whether the person has switched capture off for a root, or for a folder around it."""
+    return any(paths.beneath(root, os.path.realpath(os.fsencode(folder))) for folder in off)
+
+
 def work_tree(folder: bytes) -> bytes | None:
     """The top of the git work tree that a folder lies in; None when it lies in none."""
     while True:

@@ -115,8 +115,7 @@ class FilesModule(Module):
         self._shelves = Shelves(folder, self._blobs.packs, self._home, self._settings.left_out)
         choices = Choices(self.host.store, self._blobs, self.host.ctx)
         ledger = Ledger(self.host.store, self._blobs, opened, choices, self._landmarks)
-        hours = self._settings.window_hours
-        return Commands(self.host, opened, self._shelves, ledger, self._home, hours)
+        return Commands(self.host, opened, self._shelves, ledger, self._home)
 
     async def _sweep_daily(self) -> None:
         while True:

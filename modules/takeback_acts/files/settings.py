@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from takeback_acts.files.packs.settings import PackSettings
+
+AbsoluteFolder = Annotated[str, StringConstraints(pattern=r"^/")]
 
 
 class FilesSettings(BaseModel):
@@ -15,7 +19,8 @@ class FilesSettings(BaseModel):
     `merge_most_lines` lines can be merged. One read answers at most `most_read`; `most_edit` is the largest
     file that can be edited.
     What no act names is forgotten `grace_hours` after it was last kept. `left_out` are folders in which a
-    command's changes are not captured, as NAME or NAME:MARKER, a file in it; None for the usual ones. A
+    command's changes are not captured, as NAME or NAME:MARKER, a file in it; None for the usual ones.
+    `not_captured` are folders by their full path: of a command that runs in one nothing is captured. A
     command's window whose end nobody tells is ended after `window_hours`.
     """
 
@@ -29,6 +34,7 @@ class FilesSettings(BaseModel):
     most_read: int = Field(default=1 << 20, ge=1024)
     most_edit: int = Field(default=32 << 20, ge=1024)
     left_out: list[str] | None = None
+    not_captured: list[AbsoluteFolder] = Field(default_factory=list)
     window_hours: float = Field(default=24.0, gt=0)
     grace_hours: float = Field(default=24.0, ge=1, allow_inf_nan=False)
 
