@@ -12,9 +12,8 @@ from pathlib import Path
 from takeback.errors import ConflictError, TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture import crew, gitprune, leftout, mapped, shelf
+from takeback_acts.files.capture import gitprune, leftout, shelf
 from takeback_acts.files.capture.changes import Changes
-from takeback_acts.files.capture.crew import Crew, CrewError
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.intake import Contents, Intake
 from takeback_acts.files.capture.leftout import LeftOut
@@ -23,16 +22,12 @@ from takeback_acts.files.capture.node import Node, walk
 from takeback_acts.files.capture.refmoves import RefMoves
 from takeback_acts.files.capture.repositories import Repositories
 from takeback_acts.files.capture.row import Source
-from takeback_acts.files.capture.scan import Difference
+from takeback_acts.files.capture.scanner import Scanner
 from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
 from takeback_acts.files.capture.watch import Watch, WatchError
 from takeback_acts.files.paths import shown
-
-# A folder, names of folders in it that could not be entered, and of files that may be written unseen.
-_Closed = tuple[Node, set[bytes], set[bytes]]
-_Scanned = tuple[dict[int, Node], list[Difference], list[_Closed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ class Engine:
         self._tools = Tools(Intake(contents), rules, self._repositories, home, device)
         self._tree = Tree(Node(None, b""))
         self._watch: Watch | None = None
-        self._crew: Crew | None = None
+        self._scanner = Scanner(self._root, device, self._options.crew_from)
         self._scanned = float("-inf")
         self._notes: list[str] = []
 
@@ -101,7 +96,7 @@ class Engine:
         finally:
             look.close()
         changes.left_out = sorted(node.path() for node in look.left if node.left == Source.LEFT_OUT)
-        changes.notes = [*look.notes, *self._said()]
+        changes.notes = [*look.inquiry.notes, *self._said()]
         return changes
 
     def save(self) -> None:
@@ -136,7 +131,7 @@ class Engine:
         """Ends without saving."""
         if self._watch is not None:
             self._watch.close()
-        self._dismiss()
+        self._scanner.close()
         os.close(self._root)
 
     def live(self) -> set[str]:
@@ -210,62 +205,23 @@ class Engine:
             return "scan"
         for node, names, whole, mode in dirty:
             if whole:
-                look.whole(node)
-            asked = look.ask(node)
+                look.inquiry.whole(node)
+            asked = look.inquiry.ask(node)
             asked.names |= names
             asked.mode = asked.mode or mode
         for node, linked in self._tree.linked.items():
-            look.ask(node).names |= linked
+            look.inquiry.ask(node).names |= linked
         return "watch"
 
     def _scan(self, look: Look) -> None:
-        nodes, found, closed = self._scanned_by_crew() or self._scanned_here()
-        look.differs(nodes, found)
+        nodes, found, closed = self._scanner.scan(self._tree)
+        look.inquiry.differs(nodes, found)
         for node, names in self._tree.racy.items():
-            look.ask(node).names |= names
+            look.inquiry.ask(node).names |= names
         for node, names, open_ in closed:
-            look.ask(node).names |= names | open_
+            look.inquiry.ask(node).names |= names | open_
             look.afresh.update((node, name) for name in open_)
         self._scanned = time.monotonic()
-
-    def _scanned_here(self) -> _Scanned:
-        nodes, found = crew.scan_here(self._root, self._tree)
-        return nodes, found, self._closed(nodes)
-
-    def _scanned_by_crew(self) -> _Scanned | None:
-        """None when the tree is small, or the crew is gone."""
-        if self._tree.count() < self._options.crew_from:
-            return None
-        try:
-            self._crew = self._crew or Crew(self._root)
-            nodes = self._crew.begin(self._tree)
-            # While the crew scans, not after it.
-            closed = self._closed(nodes)
-            return nodes, self._crew.finish(), closed
-        except CrewError as error:
-            self._notes.append(f"crew.lost: {error.strerror}")
-            self._dismiss()
-        except BaseException:
-            # What it will have found by then would be taken for what the next scan found.
-            self._dismiss()
-            raise
-        return None
-
-    def _dismiss(self) -> None:
-        if self._crew is not None:
-            self._crew.close()
-            self._crew = None
-
-    def _closed(self, nodes: dict[int, Node]) -> list[_Closed]:
-        """What no time tells: folders that could not be entered, and files somebody maps for writing."""
-        written = mapped.inodes(self._tools.device)
-        found = []
-        for node in nodes.values():
-            names = {child.name for child in node.children.values() if child.left == Source.DENIED}
-            open_ = set(node.of_inodes(written)) if written else set()
-            if names or open_:
-                found.append((node, names, open_))
-        return found
 
     def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
         return {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}
@@ -283,8 +239,9 @@ class Engine:
             raise _moved(self._path)
 
     def _said(self) -> list[str]:
-        notes = [*self._notes, *self._repositories.notes]
+        notes = [*self._notes, *self._scanner.notes, *self._repositories.notes]
         self._notes.clear()
+        self._scanner.notes.clear()
         self._repositories.notes.clear()
         return notes
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from takeback import faults
-from takeback_acts.files.capture.node import Node, walk
-from takeback_acts.files.capture.row import Source
+from takeback_acts.files.capture.node import walk
+from takeback_acts.files.capture.row import Source, oid
 from takeback_acts.files.capture.tree import Tree
 
 _LOOSE = re.compile(r"[0-9a-f]{2}")
@@ -29,7 +29,7 @@ def needed(trees: Iterable[Tree]) -> dict[int, set[bytes]]:
     for tree in trees:
         for node in walk(tree.top):
             if node.repository >= 0:
-                found.setdefault(node.repository, set()).update(_names(node))
+                found.setdefault(node.repository, set()).update(map(oid, node.digests(Source.GIT)))
     return found
 
 
@@ -120,8 +120,3 @@ def _remove(pack: Path) -> None:
     for suffix in _SUFFIXES:
         pack.with_suffix(suffix).unlink(missing_ok=True)
         faults.point("files.prune.pack")
-
-
-def _names(node: Node) -> Iterator[bytes]:
-    for digest in node.digests(Source.GIT):
-        yield digest[:20] if digest[20:] == bytes(12) else digest

@@ -5,43 +5,23 @@ Nothing of the tree is changed until `apply`: a look that fails leaves the basel
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
-from takeback_acts.files.capture import scan
-from takeback_acts.files.capture.changes import NOTHING, Change, Held, held, held_folder, what_changed
+from takeback_acts.files.capture.changes import Change, held_folder
+from takeback_acts.files.capture.findings import Fetch, Findings
 from takeback_acts.files.capture.gather import Gather, Tools
+from takeback_acts.files.capture.inquiry import Asked, Inquiry
 from takeback_acts.files.capture.intake import same_content
-from takeback_acts.files.capture.marks import Own, mark
+from takeback_acts.files.capture.marks import mark
 from takeback_acts.files.capture.node import Node, walk
-from takeback_acts.files.capture.row import Row, Source
-from takeback_acts.files.capture.scan import Difference
+from takeback_acts.files.capture.row import Row, Source, oid
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
 
 _TRIES = 3
-_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-
-
-@dataclass(slots=True)
-class Asked:
-    """What to examine of a folder: names that may differ, and names that are gone.
-
-    `went` are those that were told already. `own` is the folder's own mark; with `mode` it is looked up.
-    """
-
-    names: set[bytes] = field(default_factory=set)
-    gone: set[bytes] = field(default_factory=set)
-    went: set[bytes] = field(default_factory=set)
-    own: Own | None = None
-    mode: bool = False
-
-
-Raw = tuple[Node, bytes, "Row | Held | None", "Row | Held | None"]
 
 
 class Look:
@@ -53,65 +33,21 @@ class Look:
         self._root = root
         self._tools = tools
         self.tour = Tour(root, tree.top)
-        self.asked: dict[Node, Asked] = {}
-        self._order: list[Node] = []
-        self._raw: list[Raw] = []
+        self.inquiry = Inquiry(self.tour)
+        self._findings = Findings()
         self._edits: list[Callable[[], None]] = []
         self._spared: dict[tuple[int, ...], Row] = {}
         self._started = time.time_ns()
         self.afresh: set[tuple[Node, bytes]] = set()
         self.left: list[Node] = []
-        self.notes: list[str] = []
-
-    def ask(self, node: Node) -> Asked:
-        """What is to be examined of a folder, to be added to."""
-        if node not in self.asked:
-            self.asked[node] = Asked()
-            self._order.append(node)
-        return self.asked[node]
-
-    def differs(self, nodes: dict[int, Node], differences: Iterable[Difference]) -> None:
-        """Asks for all that a scan found."""
-        for difference in differences:
-            node = nodes[difference.number]
-            if difference.error:
-                self._lost(node, difference.error)
-                continue
-            asked, there = self.ask(node), set(difference.folders or ())
-            asked.own = difference.own
-            asked.names.update(difference.altered)
-            asked.gone.update(name for name in difference.gone if name not in there)
-            if difference.folders is not None:
-                asked.names.update(name for name in there if name not in node.children)
-                gone = node.children.keys() - there
-                asked.gone.update(gone.difference(difference.altered))
-
-    def whole(self, node: Node) -> None:
-        """Asks for all that differs in a folder and below, by looking at everything there."""
-        steps, nodes = [], {}
-        for below in walk(node):
-            if below.left == Source.NONE:
-                nodes[below.number] = below
-                steps.append(below)
-        found = []
-        for below in steps:
-            try:
-                known = below.known()._replace(settled=False)
-                folder = self.tour.to(below)
-                difference = scan.compare(folder, below.number, known, os.fstat(folder))
-            except OSError as error:
-                difference = Difference(below.number, None, [], [], None, error.errno or 5)
-            if difference is not None:
-                found.append(difference)
-        self.differs(nodes, found)
 
     def examine(self) -> None:
         """Examines all that was asked for: what is gone first, so that what only moved is recognised."""
-        for node in self._order:
+        for node in self.inquiry.order:
             self._all_gone(node)
         # A folder that turns out to be another one than it was asks for more on the way.
-        for node in self._order:
-            asked = self.asked[node]
+        for node in self.inquiry.order:
+            asked = self.inquiry.asked[node]
             self._all_gone(node)
             try:
                 self._folder(self.tour.to(node), node, asked)
@@ -121,18 +57,9 @@ class Look:
                 # It is gone with a folder above it, which is told there or by the next look.
                 self._edits.append(node.unsettle)
 
-    def changes(self, fetch: Callable[[int, list[bytes]], dict[bytes, str]]) -> list[Change]:
+    def changes(self, fetch: Fetch) -> list[Change]:
         """What differs; `fetch` brings contents out of kept git objects into the store, as digests."""
-        wanted: dict[int, list[bytes]] = {}
-        for node, _, before, _ in self._raw:
-            if isinstance(before, Row) and before.source == Source.GIT:
-                wanted.setdefault(node.repository, []).append(_oid(before))
-        brought = {number: fetch(number, list(dict.fromkeys(oids))) for number, oids in wanted.items()}
-        found = []
-        for node, name, before, after in self._raw:
-            was, now = _held(node, before, brought), _held(node, after, {})
-            found.append(Change(node, name, what_changed(was, now), was, now))
-        return found
+        return self._findings.changes(fetch)
 
     def apply(self) -> None:
         """Advances the tree to what was seen."""
@@ -154,11 +81,11 @@ class Look:
         settled = asked.own is not None and max(own[3], own[4]) < self._started - 2_100_000_000
         if own[0] != node.own[0]:
             after = before._replace(mode=own[0], mtime_ns=own[3], uid=found.st_uid, gid=found.st_gid)
-            self._tell(_above(node), node.name, before, after)
+            self._findings.add(_above(node), node.name, before, after)
         self._edits.append(lambda: node.know_own(own, found, settled=settled))
 
     def _all_gone(self, node: Node) -> None:
-        asked = self.asked[node]
+        asked = self.inquiry.asked[node]
         for name in asked.gone:
             self._gone(node, name)
         asked.names -= asked.gone
@@ -168,7 +95,7 @@ class Look:
     def _gone(self, node: Node, name: bytes) -> None:
         row, child = node.row(name), node.children.get(name)
         if row is not None:
-            self._tell(node, name, row, None)
+            self._findings.add(node, name, row, None)
             self._edits.append(lambda: self._tree.remove(node, name))
         if child is not None:
             self._cut(node, name, child, None)
@@ -186,7 +113,7 @@ class Look:
             row = self._taken(folder, node, name, found)
             if row is not None:
                 return self._plain(node, name, row)
-        self.notes.append(f"unstable: {os.fsdecode(node.path())}")
+        self.inquiry.notes.append(f"unstable: {os.fsdecode(node.path())}")
         return None
 
     def _taken(self, folder: int, node: Node, name: bytes, found: os.stat_result) -> Row | None:
@@ -205,7 +132,7 @@ class Look:
         if child is not None:
             self._cut(node, name, child, row)
         elif before is None or not same_content(before, row):
-            self._tell(node, name, before, row)
+            self._findings.add(node, name, before, row)
         self._edits.append(lambda: self._tree.put(node, name, row))
 
     def _directory(self, node: Node, name: bytes, found: os.stat_result) -> None:
@@ -221,8 +148,8 @@ class Look:
         else:
             gather.fill(top)
             self.left += gather.left
-        self._tell(node, name, row, held_folder(top))
-        self._tell_below(top)
+        self._findings.add(node, name, row, held_folder(top))
+        self._findings.all_below(top)
         if row is not None:
             self._edits.append(lambda: self._tree.remove(node, name))
         self._edits.append(lambda: self._graft(node, top))
@@ -232,14 +159,14 @@ class Look:
             before = held_folder(child)
             after = before._replace(mode=found.st_mode, mtime_ns=found.st_mtime_ns)
             if before.mode != after.mode:
-                self._tell(_above(child), child.name, before, after)
+                self._findings.add(_above(child), child.name, before, after)
             self._edits.append(lambda: child.know(found, settled=True))
             if child.left == Source.DENIED:
                 self._opened(child)
-        elif (found.st_dev, child in self.asked) != (child.own[2], False):
+        elif (found.st_dev, child in self.inquiry.asked) != (child.own[2], False):
             return
         elif found.st_ino != child.own[1]:
-            self.whole(child)
+            self.inquiry.whole(child)
         elif found.st_mode != child.own[0]:
             self._folder(self.tour.to(child), child, Asked(mode=True))
 
@@ -251,26 +178,16 @@ class Look:
             self._edits.append(lambda: self._graft(_above(top), top))
 
     def _cut(self, node: Node, name: bytes, child: Node, after: Row | None) -> None:
-        self._tell(node, name, held_folder(child), after)
+        self._findings.add(node, name, held_folder(child), after)
         for below in walk(child):
             for inner, row in below.rows():
-                self._tell(below, inner, row, None)
+                self._findings.add(below, inner, row, None)
                 if row.source in (Source.BLOB, Source.LINK) and not row.racy:
                     mode, inode, size, mtime, ctime = row.mark
                     self._spared[inode, ctime, mtime, size, mode] = row
             for inner, folder in below.children.items():
-                self._tell(below, inner, held_folder(folder), None)
+                self._findings.add(below, inner, held_folder(folder), None)
         self._edits.append(lambda: self._drop(node, name, child))
-
-    def _tell(self, node: Node, name: bytes, before: Row | Held | None, after: Row | Held | None) -> None:
-        self._raw.append((node, name, before, after))
-
-    def _tell_below(self, top: Node) -> None:
-        for below in walk(top):
-            for inner, row in below.rows():
-                self._tell(below, inner, None, row)
-            for inner, folder in below.children.items():
-                self._tell(below, inner, None, held_folder(folder))
 
     def _drop(self, node: Node, name: bytes, child: Node) -> None:
         if node.children.get(name) is child:
@@ -282,18 +199,12 @@ class Look:
         for below in walk(top):
             self._tree.adopt(below)
 
-    def _lost(self, node: Node, error: int) -> None:
-        if node.parent is not None:
-            self.ask(node.parent).names.add(node.name)
-        if error not in _GONE:
-            self.notes.append(f"not entered ({os.strerror(error)}): {os.fsdecode(node.path())}")
-
 
 class _Was:
     """What git had of a file when it was last looked at."""
 
     def __init__(self, row: Row) -> None:
-        self._oid, self._size = _oid(row), row.mark[2]
+        self._oid, self._size = oid(row.digest), row.mark[2]
 
     def expected(self, name: bytes, size: int) -> bytes | None:
         return self._oid if size == self._size else None
@@ -302,18 +213,3 @@ class _Was:
 def _above(node: Node) -> Node:
     # The root lies in nothing that is known; its own change is told with an empty name.
     return node if node.parent is None else node.parent
-
-
-def _oid(row: Row) -> bytes:
-    # A name of twenty bytes is padded with zeros; one of thirty-two that ends in twelve zeros is not met.
-    return row.digest[:20] if row.digest[20:] == bytes(12) else row.digest
-
-
-def _held(node: Node, row: Row | Held | None, brought: dict[int, dict[bytes, str]]) -> Held:
-    if row is None:
-        return NOTHING
-    if isinstance(row, Held):
-        return row
-    if row.source == Source.GIT:
-        return held(row, brought.get(node.repository, {}).get(_oid(row), ""))
-    return held(row)

@@ -57,7 +57,7 @@ class RefMoves:
         """The paths of work trees whose `.git`, or something in it, was examined."""
         found: set[bytes] = set()
         seen: set[Node] = set()
-        for node, asked in self._look.asked.items():
+        for node, asked in self._look.inquiry.asked.items():
             if _GIT in asked.names or _GIT in asked.went:
                 found.add(node.path())
             here: Node | None = node

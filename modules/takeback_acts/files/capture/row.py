@@ -50,3 +50,9 @@ def kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "link"
     return "dir" if stat.S_ISDIR(mode) else "special"
+
+
+def oid(digest: bytes) -> bytes:
+    """The name of a git object, from the digest of a row whose content lies there."""
+    # A name of twenty bytes is padded with zeros; one of thirty-two that ends in twelve zeros is not met.
+    return digest[:20] if digest[20:] == bytes(12) else digest
