@@ -53,7 +53,7 @@ def test_what_nobody_logged_is_said_with_its_time(served: Cli, work: Path):
         "Nothing was changed",
         "--force",
     )
-    assert options(ran.err) == ["--force"]
+    assert options(ran.err) == ["--lay-out", "--force"]
     assert (work / "a.txt").read_text() == "mine"
 
 
@@ -65,7 +65,7 @@ def test_a_later_act_is_said_with_its_actor_its_time_and_its_id(served: Cli, wor
     (work / "a.txt").write_text("mine")
     again = served.run("undo", first, "--with-dependents")
     assert again.code == 3
-    assert options(again.err) == ["--force"]
+    assert options(again.err) == ["--lay-out", "--force"]
 
 
 def test_a_rewind_offers_to_leave_out_what_conflicts_where_something_is_left(served: Cli, work: Path):
@@ -85,7 +85,7 @@ def test_a_preview_says_how_it_could_be_done(served: Cli, work: Path):
     assert served.run("undo", act, "--dry-run").err == ""
     (work / "a.txt").write_text("mine")
     ran = served.run("undo", act, "--dry-run")
-    assert (ran.code, options(ran.err)) == (0, ["--force"])
+    assert (ran.code, options(ran.err)) == (0, ["--lay-out", "--force"])
     assert "a.txt: it was changed since" in ran.out
 
 
@@ -137,3 +137,23 @@ def test_json_has_the_plan_and_the_error_as_ever(served: Cli, work: Path):
     ran = served.run("undo", act, "--json")
     assert (ran.json["error"]["code"], ran.err) == ("undo.conflict", "")
     assert set(ran.json["plan"]["conflicts"][0]) >= {"resource", "reason", "by", "at", "base", "ours"}
+
+
+def test_a_conflict_is_laid_out_beside_the_file_and_cleared_away_again(served: Cli, work: Path):
+    (work / "a.txt").write_text("before\n")
+    act = write(served, "a.txt", "theirs\n")
+    (work / "a.txt").write_text("mine\n")
+    ran = served.run("undo", act, "--lay-out")
+    assert ran.code == 0
+    assert ran.out.split() == [f"a.txt.takeback-{side}" for side in ("base", "ours", "theirs")]
+    beside = {path.name.rpartition("-")[2]: path.read_text() for path in work.glob("a.txt.*")}
+    assert beside == {"base": "theirs\n", "ours": "mine\n", "theirs": "before\n"}
+    remove = ran.err.rpartition("takeback undo ")[2].split()[0]
+    assert served.run("undo", remove).code == 0
+    assert [path.name for path in work.iterdir()] == ["a.txt"]
+
+
+def test_nothing_is_laid_out_where_nothing_stands_in_the_way(served: Cli, work: Path):
+    act = write(served, "a.txt", "theirs\n")
+    assert served.json("undo", act, "--lay-out")["laid"] == []
+    assert "nothing to lay out" in served.run("undo", act, "--lay-out").err

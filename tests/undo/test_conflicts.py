@@ -246,25 +246,25 @@ async def test_an_undone_act_is_no_dependent(at):
 
 async def test_an_agent_s_plan_never_takes_another_s_act_along(at):
     mine = await put(at.agent(), "a", "juno's")
-    theirs = await put(at.agent("ada"), "a", "ada's")
+    theirs = await put(at.agent("zoe"), "a", "zoe's")
     for dependents in (False, True):
         plan = (await at.agent().undo.preview(id=mine, dependents=dependents)).plan
         assert steps(plan) == {mine: "conflict"}
         assert plan.steps[0].dependents == []
         assert [(c.by, c.at, c.dependents) for c in plan.conflicts] == [(None, None, [])]
-        assert "ada" not in plan.model_dump_json().replace("v:ada's", "")
+        assert "zoe" not in plan.model_dump_json().replace("v:zoe's", "")
         error = await refused(at.agent(), "run", id=mine, dependents=dependents)
         assert error.code == "undo.conflict"
-    assert at.values == {"a": "ada's"}
+    assert at.values == {"a": "zoe's"}
     assert await at.state(theirs) == "done"
 
 
 async def test_the_person_may_take_another_s_act_along(at):
     mine = await put(at.agent(), "a", "juno's")
-    theirs = await put(at.agent("ada"), "a", "ada's")
+    theirs = await put(at.agent("zoe"), "a", "zoe's")
     plan = (await at.person().undo.preview(id=mine)).plan
     assert steps(plan) == {mine: "dependents"}
-    assert [c.by for c in plan.conflicts] == ["mcp:agent:ada"]
+    assert [c.by for c in plan.conflicts] == ["mcp:agent:zoe"]
     await at.person().undo.run(id=mine, dependents=True)
     assert at.values == {}
     assert [await at.state(act) for act in (mine, theirs)] == ["undone", "undone"]
@@ -276,7 +276,7 @@ async def test_the_person_may_take_another_s_act_along(at):
 @pytest.mark.parametrize("other", ["another agent", "another session", "the person"])
 async def test_a_b_a_is_a_conflict_and_loses_nothing_of_b_s(at, other):
     b = {
-        "another agent": at.agent("ada", session="s9"),
+        "another agent": at.agent("zoe", session="s9"),
         "another session": at.agent(session="s2"),
         "the person": at.person(),
     }[other]
@@ -306,7 +306,7 @@ async def test_a_hand_s_edit_between_two_acts_breaks_the_chain(at):
 
 async def test_b_s_act_with_the_same_content_is_not_taken_back_for_a_s(at):
     first = await put(at.agent(), "a", "same")
-    await put(at.agent("ada"), "a", "same")
+    await put(at.agent("zoe"), "a", "same")
     assert steps((await at.agent().undo.preview(id=first)).plan) == {first: "conflict"}
     await refused(at.agent(), "run", id=first)
     assert at.values == {"a": "same"}

@@ -55,8 +55,16 @@ class Case:
         if "dir" in (self.now.state.kind, self.want.state.kind, self.back.before.kind, self.back.after.kind):
             found.append((content(path), before.content_version))
         return [
-            Effect(resource=name, action=self.action, reason=self.reason, version=to) for name, to in found
+            Effect(
+                resource=name, action=self.action, reason=self.reason, version=to, holds=self._holds(name)
+            )
+            for name, to in found
         ]
+
+    def _holds(self, name: str) -> int | None:
+        """How many entries come or go with a folder's content."""
+        moved = {"restore": self.want, "delete": self.now}.get(self.action)
+        return len(moved.entries) if moved is not None and name.endswith("/") else None
 
 
 @dataclass

@@ -151,12 +151,16 @@ class Ended(BaseModel):
 
 
 class Effect(BaseModel):
-    """What happens to one resource; `version` is the one it has afterwards, empty where unknown."""
+    """What happens to one resource; `version` is the one it has afterwards, empty where unknown.
+
+    `holds` is how many entries come or go with a folder's content.
+    """
 
     resource: str
     action: str
     reason: str = ""
     version: str = ""
+    holds: int | None = None
 
 
 class Done(BaseModel):

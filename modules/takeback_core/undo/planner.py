@@ -264,7 +264,11 @@ def _effects(answer: Any, touched: list[Touched]) -> list[Effect]:
         return [simple_effect(item) for item in touched]
     return [
         Effect(
-            resource=one.resource, action=one.action, reason=one.reason, version=getattr(one, "version", "")
+            resource=one.resource,
+            action=one.action,
+            reason=one.reason,
+            version=getattr(one, "version", ""),
+            holds=getattr(one, "holds", None),
         )
         for one in told
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from takeback_doors.cli import screen, times
-from takeback_doors.cli.actors import who
+from takeback_doors.cli.actors import called, who
 from takeback_doors.cli.captured import names_not_captured
 from takeback_doors.cli.folders import as_one
 from takeback_doors.cli.ids import shortened
@@ -29,6 +29,22 @@ def show_acts(acts: Sequence[dict[str, Any]]) -> None:
     named = [resource for act in acts for resource in _resources(act)]
     rows = [_row(act, short[act["id"]], named) for act in acts]
     screen.show_table(_COLUMNS, rows, wide="What", none="Nothing has been done yet, or nothing that fits.")
+
+
+def show_past(acts: Sequence[dict[str, Any]]) -> None:
+    """Print a page of what was done to one path."""
+    short = shortened([act["act"] for act in acts])
+    rows: list[list[Text | str]] = [
+        [
+            times.short(act["at"]),
+            called(act["actor"]),
+            in_words(act["summary"], (), _PATH),
+            screen.state(act["state"]),
+            short[act["act"]],
+        ]
+        for act in acts
+    ]
+    screen.show_table(_COLUMNS, rows, wide="What", none="No act on it is in the log.")
 
 
 def show_act(act: dict[str, Any]) -> None:

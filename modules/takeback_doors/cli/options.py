@@ -14,6 +14,7 @@ from takeback_doors.cli.plain import visible
 _WORDS = {
     "--with-dependents": "take the later acts back as well, newest first",
     "--skip-conflicts": "leave out what conflicts, and every older act on it",
+    "--lay-out": "only put its versions beside each file, to merge them by hand",
     "--force": "overwrite it; asks first, and keeps what it overwrites",
 }
 _OVERWRITABLE = {"conflict", "dependents"}
@@ -46,9 +47,18 @@ def _fitting(plan: dict[str, Any], tool: str, given: dict[str, Any]) -> list[str
     # Where every step is in the way of another, nothing would be left to take back.
     if tool == "undo.rewind" and not given.get("skip_conflicts") and any(map(runs, plan["steps"])):
         found.append("--skip-conflicts")
+    if tool == "undo.run" and _on_files(plan) and not _missing(plan):
+        found.append("--lay-out")
     if statuses <= _OVERWRITABLE and not given.get("force") and not _missing(plan):
         found.append("--force")
     return found
+
+
+def _on_files(plan: dict[str, Any]) -> bool:
+    """Whether a file as such stands in conflict, whose versions can be compared."""
+    return any(
+        each["status"] == "conflict" and each["ours"].startswith("file:") for each in plan["conflicts"]
+    )
 
 
 def _missing(plan: dict[str, Any]) -> str:

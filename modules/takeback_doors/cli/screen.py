@@ -28,6 +28,8 @@ _STYLES = {
     "unknown": "magenta",
 }
 
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
 
 def console(*, stderr: bool = False) -> Console:
     """A console that takes text as it is: no markup, no emoji names, no guessing what to colour."""
@@ -79,3 +81,15 @@ def show_fields(fields: Iterable[tuple[str, Text | str]]) -> None:
         for name, value in fields
         if value
     )
+
+
+def show_diff(changes: str) -> None:
+    """Print changes in the unified form: in colour on a terminal, and as they are where a program reads."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(changes)
+        return
+    out = console()
+    for line in changes.splitlines():
+        # What a file holds must not steer the terminal.
+        shown = "\t".join(visible(part) for part in line.split("\t"))
+        out.print(Text(shown, style=_DIFF.get(line[:1], "")), soft_wrap=True)

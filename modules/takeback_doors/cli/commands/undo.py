@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from takeback_doors.cli.ids import find_act
@@ -16,6 +18,7 @@ from takeback_doors.cli.undoing import carry_out
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @click.option("--with-dependents", is_flag=True, help="Undo later acts on the same things first.")
 @click.option("--digest", metavar="DIGEST", help="Refuse any plan but the one with this digest.")
+@click.option("--lay-out", is_flag=True, help="Only put what a conflict is between beside each file.")
 @click.option("--force", is_flag=True, help="Overwrite in spite of conflicts; asks first, on a terminal.")
 @with_shell
 def undo(
@@ -25,6 +28,7 @@ def undo(
     dry_run: bool,
     with_dependents: bool,
     digest: str | None,
+    lay_out: bool,
     force: bool,
 ) -> int:
     """Take one act back.
@@ -33,4 +37,15 @@ def undo(
     """
     require_terminal(force=force)
     selection = {"id": find_act(shell, act_id, last=last), "dependents": with_dependents}
+    if lay_out:
+        return _lay_out(shell, selection)
     return carry_out(shell, "undo.run", selection, dry_run=dry_run, force=force, digest=digest)
+
+
+def _lay_out(shell: Shell, selection: dict[str, Any]) -> int:
+    """Put the versions that conflicts are between beside each file in conflict."""
+    from takeback_doors.cli.laying import lay_out, show_laid
+
+    laid = lay_out(shell, selection)
+    shell.answer({"laid": laid}, lambda: show_laid(laid))
+    return 0
