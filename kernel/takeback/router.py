@@ -41,6 +41,7 @@ class CallRecord(NamedTuple):
     origin: str
     tool: str
     allowed: bool
+    rule: str
     reason: str
     outcome: str
 
@@ -240,6 +241,7 @@ class Router(Registry):
             chain[0],
             name,
             decision.allowed,
+            decision.rule,
             decision.reason,
             outcome,
         )

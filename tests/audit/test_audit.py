@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from takeback import Context, Kernel, Manifest, Module, NotFoundError, TakebackError, UsageError, tool
+from takeback.router import CallRecord
 from takeback_core.audit.buffer import Buffer
 from takeback_core.audit.module import AuditModule
 
@@ -87,6 +88,7 @@ async def test_a_refused_call_is_a_row_with_its_reason(kernel, person):
     assert (refused.tool, refused.allowed, refused.outcome) == ("echo.crash", False, "tool.unknown")
     assert (unknown.tool, unknown.allowed) == ("echo.nope", False)
     assert refused.reason != unknown.reason
+    assert refused.rule
     assert await rows(person, allowed=False) == [unknown, refused]
 
 
@@ -216,7 +218,7 @@ async def test_a_disk_that_fails_loses_no_row_and_stops_no_call(kernel, person, 
 
 
 def record(number):
-    return (str(number), None, 1, 1, "a", "a", "t.v", True, "", "ok")
+    return CallRecord(str(number), None, 1, 1, "a", "a", "t.v", True, "", "", "ok")
 
 
 async def test_a_full_buffer_counts_what_it_drops():
@@ -225,8 +227,8 @@ async def test_a_full_buffer_counts_what_it_drops():
         buffer.note(record(number))
     taken = buffer.take()
     assert [row[0] for row in taken[:3]] == ["0", "1", "2"]
-    assert taken[3][9] == "audit.dropped"
-    assert "5 rows" in taken[3][8]
+    assert taken[3].outcome == "audit.dropped"
+    assert "5 rows" in taken[3].reason
     assert buffer.take() == []
 
 
@@ -240,7 +242,7 @@ async def test_what_could_not_be_written_comes_first_again():
     buffer.give_back(taken)
     again = buffer.take()
     assert [row[0] for row in again[:4]] == ["1", "3", "4", "5"]
-    assert "1 rows" in again[4][8]
+    assert "1 rows" in again[4].reason
 
 
 async def test_a_batch_is_due_when_many_wait():

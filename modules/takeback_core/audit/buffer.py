@@ -71,6 +71,7 @@ def _dropped_row(count: int) -> CallRecord:
         origin=me,
         tool="audit.rows",
         allowed=True,
+        rule="",
         reason=f"the disk was slower than the calls: {count} rows were not written",
         outcome="audit.dropped",
     )

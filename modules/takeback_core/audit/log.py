@@ -28,10 +28,11 @@ CREATE TABLE audit_call (
 CREATE INDEX audit_call_id ON audit_call (id);
 CREATE INDEX audit_call_parent ON audit_call (parent) WHERE parent IS NOT NULL;
 """
+RULE = "ALTER TABLE audit_call ADD COLUMN rule TEXT NOT NULL DEFAULT '';"
 
 _ADD = """
-INSERT INTO audit_call (id, parent, at, caller, origin, tool, allowed, reason, outcome, duration_us)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO audit_call (id, parent, at, caller, origin, tool, allowed, rule, reason, outcome, duration_us)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _CHILDREN = 1000
 
@@ -83,7 +84,7 @@ def _conditions(query: Query, since: int | None) -> tuple[str, list[Any]]:
 def _columns(one: CallRecord) -> tuple[Any, ...]:
     at, took = one.at // 1000, one.duration_ns // 1000
     who = (one.caller, one.origin, one.tool)
-    return (one.id, one.parent, at, *who, one.allowed, one.reason, one.outcome, took)
+    return (one.id, one.parent, at, *who, one.allowed, one.rule, one.reason, one.outcome, took)
 
 
 def _row(row: sqlite3.Row) -> Row:

@@ -32,7 +32,7 @@ class ById(BaseModel):
 
 
 class Row(BaseModel):
-    """One routed call; `outcome` is `ok`, `cancelled` or an error's code."""
+    """One routed call; `rule` decided for `reason`, `outcome` is `ok`, `cancelled` or an error's code."""
 
     id: str
     parent: str | None
@@ -41,6 +41,7 @@ class Row(BaseModel):
     origin: str
     tool: str
     allowed: bool
+    rule: str
     reason: str
     outcome: str
     duration_us: int

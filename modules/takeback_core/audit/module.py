@@ -24,7 +24,7 @@ class AuditModule(Module):
     """Hears of every call through the kernel and stores who, what, why and how it ended; never arguments."""
 
     Settings = Settings
-    migrations = (log.SCHEMA,)
+    migrations = (log.SCHEMA, log.RULE)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -45,6 +46,7 @@ def run(home: Home, ready: Callable[[bool, str], None]) -> None:
             let_others()
             ready(True, address)
 
+        _allow_many_files()
         anyio.run(_serve, home, opened, backend_options={"use_uvloop": _has_uvloop()})
     _clear_away(home)
 
@@ -125,6 +127,13 @@ async def _address(kernel: Kernel) -> str:
         return ""
     status = await kernel.enter("cli:person").call("mcp.status")
     return str(status.url)
+
+
+def _allow_many_files() -> None:
+    """Open as many files as the system lets this process: each folder of an undo stays open until its end."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS names a limit here that it then refuses
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _has_uvloop() -> bool:
