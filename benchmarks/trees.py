@@ -1,4 +1,7 @@
-"""What a command changed in a tree: against git's shadow repository, cold and warm, and against tree size."""
+"""What a command changed in a tree: against git's shadow repository, cold and warm, and against tree size.
+
+Takes five minutes, most of them to make the trees, so it is run by name alone: `python -m benchmarks trees`.
+"""
 
 from __future__ import annotations
 
