@@ -48,6 +48,7 @@ class Capture:
         paths = await to_thread.run_sync(places.real_paths, event.paths, folder)
         wanted = [path for path in paths if not places.within(path, self._off)]
         if not wanted:
+            call.handle = ""
             return []
         asked: dict[str, Any] = {"id": call.id, "paths": wanted, "tool": event.tool or "edit"}
         if images is not None:

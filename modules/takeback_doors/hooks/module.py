@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 import anyio
@@ -28,6 +29,7 @@ from takeback_doors.hooks.taking import Spooled, Taker
 _DAY_NS = 86_400 * 10**9
 _SHOWN = 50
 _TOLD = 3
+_AT_START = 3.0
 
 
 class HooksModule(Module):
@@ -57,6 +59,8 @@ class HooksModule(Module):
         await self._sessions.load()
         await self._calls.load()
         await self._lost.load()
+        # Whoever looks into the log once the doors are open finds there what waited, as far as that is quick.
+        await self._take_in(_AT_START)
         listener = await self._socket.open()
         async with anyio.create_task_group() as own:
             own.start_soon(self._socket.serve, listener)
@@ -139,10 +143,14 @@ class HooksModule(Module):
             return None
         return lambda: self._taker.came_too_late(call)
 
-    async def _take_in(self) -> None:
+    async def _take_in(self, seconds: float = inf) -> None:
         """Sees to what was spooled, oldest first, before anything that came later."""
+        until = anyio.current_time() + seconds
         async with self._spooling:
-            for name, entry in await to_thread.run_sync(lambda: list(self._spool.entries())):
+            for name in await to_thread.run_sync(self._spool.waiting):
+                if anyio.current_time() > until:
+                    return
+                entry = await to_thread.run_sync(self._spool.read, name)
                 try:
                     await self._take_one(name, entry)
                 except TakebackError as error:

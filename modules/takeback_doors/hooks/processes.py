@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _DEEPEST = 64
-_GATE = b"gate.py"
+_GATE = os.fsencode(Path(__file__).parent / "gate" / "gate.py")
 # <sys/proc_info.h> of macOS: the flavour, the size of `proc_bsdinfo`, and where in it these fields are.
 _BSD_INFO = 3
 _INFO_SIZE = 136

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,17 +35,13 @@ class Spool:
         except FileNotFoundError:
             return []
 
-    def entries(self) -> Iterator[tuple[str, Entry | None]]:
-        """What waits, with its name; None for what is damaged. Blocks."""
-        for name in self.waiting():
-            yield name, self._read(name)
-
     def remove(self, name: str) -> None:
         """Forgets one that has been taken in."""
         with contextlib.suppress(FileNotFoundError):
             (self.folder / name).unlink()
 
-    def _read(self, name: str) -> Entry | None:
+    def read(self, name: str) -> Entry | None:
+        """One that waits; None where it is damaged. Blocks."""
         try:
             path = self.folder / name
             if path.lstat().st_size > _LARGEST:
