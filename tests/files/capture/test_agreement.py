@@ -1,4 +1,4 @@
-"""The watcher, the scan, the scan by two processes and a plain walk tell the same, whatever happens."""
+"""The watcher, the scan, the scan by several processes and a plain walk tell the same, whatever happens."""
 
 import asyncio
 import contextlib
@@ -118,7 +118,7 @@ def test_all_ways_of_looking_tell_the_same(before, steps):
 
 @settings(max_examples=6)
 @given(before=st.lists(st.tuples(DEEDS, PATHS, DATA, PATHS), max_size=12), steps=STEPS)
-def test_two_processes_tell_the_same(before, steps):
+def test_several_processes_tell_the_same(before, steps):
     with tempfile.TemporaryDirectory() as place:
         asyncio.run(_compare(Rig(place), before, steps, crew={"watch": False, "crew_from": 0}))
 

@@ -84,7 +84,7 @@ async def test_a_scanning_process_that_dies_costs_nothing_but_time(rig):
     await capture.close()
 
 
-async def test_both_processes_together_see_each_folder_once(rig):
+async def test_the_processes_together_see_each_folder_once(rig):
     capture = rig.capture()
     await capture.baseline()
     tree = capture._engine._tree

@@ -1,4 +1,4 @@
-"""The crew: two processes that scan a tree at once. They are started anew, never forked off the daemon."""
+"""The crew: a few processes that scan a tree at once. They are started anew, never forked off the daemon."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _PACKAGES = Path(worker.__file__).parents[3]
 # Behind the stdlib, so that what else lies beside our packages can take nothing's place.
 _PROGRAM = f"import sys; sys.path.append(sys.argv[1]); from {worker.__name__} import main; main()"
 _PARTS = 64
+# Something else runs as well, and each of them holds the marks of the whole tree.
+_SIZE = min(4, (os.cpu_count() or 1) + 1)
 
 
 class CrewError(OSError):
@@ -27,15 +29,15 @@ class CrewError(OSError):
 class Crew:
     """Scans roots of many entries, told only what changed since the last scan. Calls block.
 
-    Both processes know the whole tree. One scans its parts from the first on and one from the last, until
-    there is none left, so that neither waits for the other when the machine is busy with something else.
-    A token in a pipe stands for a part that nobody has taken yet.
+    All processes know the whole tree, and each takes one part of it after another, so that none waits for
+    another on a busy machine. A token in a pipe, a byte with the part's number, stands for a part that nobody
+    has taken yet.
     """
 
-    def __init__(self, root: int) -> None:
+    def __init__(self, root: int, size: int = _SIZE) -> None:
         self._tokens, self._giver = os.pipe()
         os.set_blocking(self._tokens, False)
-        self._mates = [_Mate(root, self._tokens, backwards=backwards) for backwards in (False, True)]
+        self._mates = [_Mate(root, self._tokens) for _ in range(size)]
         self._shape = -1
         self._nodes: dict[int, Node] = {}
         self._sent: dict[int, int] = {}
@@ -51,7 +53,7 @@ class Crew:
                     own, settled, names, marks = node.known()
                     self._tell("set", number, own, settled, names, marks.tobytes())
                     self._sent[number] = node.stamp
-            os.write(self._giver, bytes(self._parts))
+            os.write(self._giver, bytes(range(self._parts)))
             self._tell("scan")
             for mate in self._mates:
                 mate.flush()
@@ -89,10 +91,10 @@ class Crew:
 
 
 class _Mate:
-    def __init__(self, root: int, tokens: int, *, backwards: bool) -> None:
+    def __init__(self, root: int, tokens: int) -> None:
         words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGES)]
         self._process = subprocess.Popen(
-            [*words, str(root), str(tokens), str(int(backwards))],
+            [*words, str(root), str(tokens)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

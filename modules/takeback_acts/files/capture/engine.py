@@ -35,7 +35,7 @@ class Options:
     """How a root is captured.
 
     `left_out` are the rules of LeftOut. `watch` off means a scan at every look. A scan is made at least
-    every `scan_every` seconds, with two processes from `crew_from` entries on.
+    every `scan_every` seconds, by a crew from `crew_from` entries on.
     """
 
     left_out: Sequence[str] = leftout.DEFAULTS

@@ -15,7 +15,7 @@ Scanned = tuple[dict[int, Node], list[Difference], list[Closed]]
 
 
 class Scanner:
-    """Scans a root, with two processes from `crew_from` entries on. `notes` are what must be said."""
+    """Scans a root, by a crew from `crew_from` entries on. `notes` are what must be said."""
 
     def __init__(self, root: int, device: int, crew_from: int) -> None:
         self._root, self._device, self._crew_from = root, device, crew_from

@@ -21,17 +21,17 @@ from takeback_acts.files.capture.scan import Difference, Step, scan
 
 
 def main() -> None:
-    """Serves as the last arguments say: the root's and the tokens' handles, and whether backwards."""
+    """Serves as the last arguments say: the handles of the root and of the tokens."""
     gc.disable()
-    root, tokens, backwards = map(int, sys.argv[-3:])
-    Worker(root, tokens, backwards=bool(backwards)).serve(sys.stdin.buffer, sys.stdout.buffer)
+    root, tokens = map(int, sys.argv[-2:])
+    Worker(root, tokens).serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
 class Worker:
-    """Scans parts of a tree for as long as there are tokens for them, from the first part or the last."""
+    """Scans parts of a tree for as long as there are tokens for them."""
 
-    def __init__(self, root: int, tokens: int, *, backwards: bool) -> None:
-        self._root, self._tokens, self._backwards = root, tokens, backwards
+    def __init__(self, root: int, tokens: int) -> None:
+        self._root, self._tokens = root, tokens
         self._known = _maker()
         self._folders: dict[int, Before] = {}
         self._parts: list[list[Step]] = []
@@ -52,18 +52,16 @@ class Worker:
 
     def _go(self, parts: list[list[Any]]) -> None:
         self._parts = [[Step(*step) for step in part] for part in parts]
-        if self._backwards:
-            self._parts.reverse()
         kept = {step.number for part in self._parts for step in part}
         self._folders = {number: known for number, known in self._folders.items() if number in kept}
 
     def _scan(self) -> Iterator[Difference]:
-        for part in self._parts:
+        while True:
             try:
-                os.read(self._tokens, 1)
+                token = os.read(self._tokens, 1)
             except BlockingIOError:
                 return
-            yield from scan(self._root, part, self._folders.__getitem__)
+            yield from scan(self._root, self._parts[token[0]], self._folders.__getitem__)
 
 
 def packed(message: Any) -> bytes:
