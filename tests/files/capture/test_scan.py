@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import signal
+import sys
 import threading
 
 import anyio
@@ -104,6 +105,17 @@ async def test_the_processes_together_see_each_folder_once(rig):
     finally:
         mates.close()
         os.close(root)
+    await capture.close()
+
+
+async def test_where_no_process_can_be_started_the_scan_is_made_here(rig, monkeypatch):
+    capture = rig.capture(crew_from=0)
+    await capture.baseline()
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    rig.write("0/0", b"changed")
+    changes = await capture.after()
+    assert whats(changes) == {"0/0": "content"}
+    assert [note for note in changes.notes if note.startswith("crew.lost")]
     await capture.close()
 
 

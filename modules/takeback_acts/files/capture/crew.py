@@ -31,17 +31,23 @@ class Crew:
 
     All processes know the whole tree, and each takes one part of it after another, so that none waits for
     another on a busy machine. A token in a pipe, a byte with the part's number, stands for a part that nobody
-    has taken yet.
+    has taken yet. Raises CrewError when no process can be started.
     """
 
     def __init__(self, root: int, size: int = _SIZE) -> None:
         self._tokens, self._giver = os.pipe()
         os.set_blocking(self._tokens, False)
-        self._mates = [_Mate(root, self._tokens) for _ in range(size)]
+        self._mates: list[_Mate] = []
         self._shape = -1
         self._nodes: dict[int, Node] = {}
         self._sent: dict[int, int] = {}
         self._parts = 0
+        try:
+            for _ in range(size):
+                self._mates.append(_Mate(root, self._tokens))
+        except OSError as error:
+            self.close()
+            raise _lost(error) from None
 
     def begin(self, tree: Tree) -> dict[int, Node]:
         """Has the processes scan, and answers the nodes by number; raises CrewError."""
