@@ -103,6 +103,8 @@ def watching(tmp_path):
             async with kernel:
                 kernel.events.on("*", lambda seq, event: room.stir())
                 yield room
+                life = kernel.supervisor.lives["watchers"]
+                assert (life.state, life.restarts) == ("running", 0), "a rule's trouble is not the module's"
         finally:
             log.removeHandler(ear)
             log.setLevel(level)

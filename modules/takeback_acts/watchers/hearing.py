@@ -46,7 +46,7 @@ async def hearing(folders: Sequence[str], wake: Callable[[], None]) -> AsyncIter
 def _ears(folders: Sequence[str]) -> RustNotify | str:
     try:
         # By its own class, not by `awatch`: that does not tell from when on it hears.
-        return RustNotify(list(folders), False, False, 0, False, True)
+        return RustNotify(list(folders), False, False, 0, False, False)
     except (OSError, RuntimeError) as error:
         return str(error) or type(error).__name__
 

@@ -49,7 +49,8 @@ def _nearest(path: str) -> Ground | None:
     while True:
         try:
             about = os.stat(path)
-            if stat.S_ISDIR(about.st_mode):
+            # What may not be read can't be listened to; that it has become readable, its own folder tells.
+            if stat.S_ISDIR(about.st_mode) and _readable(path):
                 return Ground(path, about.st_dev, about.st_ino)
         except OSError:
             pass
@@ -57,3 +58,7 @@ def _nearest(path: str) -> Ground | None:
         if above == path:
             return None
         path = above
+
+
+def _readable(path: str) -> bool:
+    return os.access(path, os.R_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -35,7 +35,7 @@ class Mover:
         ctx = self._ctx._replace(scope=Scope(roots=(rule.root,)), session=f"watchers:{rule.name}")
         if await _came_back(ctx, resource(path)):
             return False
-        await _make_folder(ctx, os.path.dirname(to), rule.words)
+        await _make_folders(ctx, rule, os.path.dirname(to))
         await ctx.call("files.move", {"path": resource(path), "to": resource(to)}, why_=rule.words)
         return True
 
@@ -64,11 +64,18 @@ async def _came_back(ctx: Context, name: str) -> bool:
     return now.versions[name] in back
 
 
-async def _make_folder(ctx: Context, folder: str, why: str) -> None:
-    if await to_thread.run_sync(os.path.isdir, folder):
-        return
-    try:
-        await ctx.call("files.make_dir", {"path": resource(folder), "parents": True}, why_=why)
-    except TakebackError as error:
-        if error.code != "files.exists":  # somebody was quicker
-            raise
+async def _make_folders(ctx: Context, rule: Rule, folder: str) -> None:
+    """Make what is missing on the way from the root to a folder, each by itself.
+
+    With `parents` a root that has just gone, as of a disk that was taken out, would be made as well.
+    """
+    missing: list[str] = []
+    while folder != rule.root and not await to_thread.run_sync(os.path.isdir, folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        try:
+            await ctx.call("files.make_dir", {"path": resource(each)}, why_=rule.words)
+        except TakebackError as error:
+            if error.code != "files.exists":  # somebody was quicker
+                raise
