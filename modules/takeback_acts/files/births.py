@@ -7,16 +7,24 @@ import functools
 import os
 import struct
 import sys
+import time
 from collections.abc import Callable
 
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800
 _SIZE = 256
+# Linux: CLOCK_REALTIME_COARSE, by which file systems tell the time.
+_COARSE = 5
 # struct statx: stx_mask at 0; stx_btime is seconds and nanoseconds at 80.
 _MASK = struct.Struct("=I")
 _BTIME = struct.Struct("=qI")
 _BTIME_AT = 80
+
+
+def now() -> int:
+    """A moment by the clock of births: what comes into being after this call is not older."""
+    return time.clock_gettime_ns(_COARSE) if sys.platform == "linux" else time.time_ns()
 
 
 def surely_later(path: bytes, moment_ns: int) -> bool:
@@ -24,11 +32,12 @@ def surely_later(path: bytes, moment_ns: int) -> bool:
 
     Where nobody can tell it did not. What was renamed to there is as old as it was before.
     """
-    born = _born(path)
-    return born is not None and born > moment_ns
+    found = born(path)
+    return found is not None and found > moment_ns
 
 
-def _born(path: bytes) -> int | None:
+def born(path: bytes) -> int | None:
+    """When what lies at a path came into being, in nanoseconds since 1970; None if untold. Blocks."""
     try:
         if sys.platform == "darwin":
             return int(os.lstat(path).st_birthtime * 1e9)

@@ -12,6 +12,7 @@ from takeback.store import Store, Transaction
 from takeback_acts.files import accounts, grouping, manifests
 from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.grouping import Back, Grouped
+from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import resource, shown
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.windows import Window
@@ -30,10 +31,10 @@ class Choices:
         # Each of two commands sees the same change when it ends.
         self._offered: set[tuple[bytes, str, str]] = set()
 
-    async def offer(self, window: Window, found: Mapping[bytes, Found]) -> None:
+    async def offer(self, window: Window, found: Mapping[bytes, Found], origins: Origins) -> None:
         """Records an act for each path, as far as it can be put back; raises what `undo.record` raises."""
         with self._blobs.intake(accounts.captured(window.origin)) as intake:
-            grouped = await to_thread.run_sync(grouping.group, found, (), intake)
+            grouped = await to_thread.run_sync(grouping.group, found, (), intake, origins)
             await self._keep(intake, grouped.manifests)
             await self._record_all(window, grouped)
 

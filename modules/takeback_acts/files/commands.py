@@ -16,7 +16,7 @@ from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
 from takeback.module import Host
-from takeback_acts.files import accounts, grounds
+from takeback_acts.files import accounts, births, grounds
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.ledger import Ledger
 from takeback_acts.files.models import BeginCommand, Begun, EndCommand, Ended
@@ -69,6 +69,7 @@ class Commands:
         window = Window(
             id=secrets.token_hex(12),
             at=time.time_ns(),
+            birth=births.now(),
             origin=ctx.origin,
             session=ctx.session,
             turn=ctx.turn,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from takeback_acts.files import trees
 from takeback_acts.files.blobs import Intake
 from takeback_acts.files.capture.changes import Held
+from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import beneath, content, resource, shown
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.states import State
@@ -64,14 +65,19 @@ class Grouped:
         return {state.manifest for item in self.items for state in (item.before, item.after)} - {""}
 
 
-def group(found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake) -> Grouped:
-    """Groups what was found; `others` are paths that changed too, but not by this command."""
-    return _Grouping(found, others, intake).run()
+def group(
+    found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake, origins: Origins
+) -> Grouped:
+    """Groups what was found; `others` are paths that changed too, but not by this command. Blocks."""
+    return _Grouping(found, others, intake, origins).run()
 
 
 class _Grouping:
-    def __init__(self, found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake) -> None:
+    def __init__(
+        self, found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake, origins: Origins
+    ) -> None:
         self._found = found
+        self._origins = origins
         # A folder comes right before all that lies in it, as a walk by name has it.
         self._order = sorted({*found, *others}, key=lambda path: path.split(b"/"))
         self._intake = intake
@@ -94,6 +100,9 @@ class _Grouping:
             self._lose(path, "the mode of a folder is not put back")
             return at + 1
         end = self._end(at) if was or now else at + 1
+        if doubt := self._origins.doubt(path, one):
+            self._lose(path, doubt)
+            return end
         inner = self._order[at + 1 : end]
         if now and not self._is_whole(path, inner):
             self._lose(path, "the folder stays, for it holds what is not put back")
@@ -120,6 +129,7 @@ class _Grouping:
             (one := self._found.get(below)) is not None
             and one.after.state() is not None
             and below.count(b"/") <= deep
+            and not self._origins.doubt(below, one)
             for below in inner
         )
 

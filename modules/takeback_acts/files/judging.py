@@ -55,9 +55,7 @@ class Case:
         if "dir" in (self.now.state.kind, self.want.state.kind, self.back.before.kind, self.back.after.kind):
             found.append((content(path), before.content_version))
         return [
-            Effect(
-                resource=name, action=self.action, reason=self.reason, version=to, holds=self._holds(name)
-            )
+            Effect(resource=name, action=self.action, reason=self.reason, version=to, holds=self._holds(name))
             for name, to in found
         ]
 

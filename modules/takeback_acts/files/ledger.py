@@ -18,6 +18,7 @@ from takeback_acts.files.choices import Choices
 from takeback_acts.files.grouping import Grouped
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Ended
+from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import beneath, resource, shown
 from takeback_acts.files.rooted import Found, Seen
 from takeback_acts.files.trees import Entry, dump
@@ -68,7 +69,8 @@ class Ledger:
     ) -> Ended:
         found = {path: one for each in seen for path, one in each.paths.items()}
         sorting = await self._sort(window, found, again=any(each.again for each in seen))
-        grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake)
+        origins = Origins(found, window.birth)
+        grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake, origins)
         failed = [each.failed for each in seen if each.failed]
         ended = Ended(
             changed=len(sorting.own),
@@ -78,7 +80,7 @@ class Ledger:
         )
         ended.notes += grouping.told(grouped.lost, _TOLD)
         if sorting.coincident:
-            await self._choices.offer(window, {path: found[path] for path in sorting.coincident})
+            await self._choices.offer(window, {path: found[path] for path in sorting.coincident}, origins)
         if not sorting.own and not failed:
             return ended
         row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)
@@ -145,6 +147,9 @@ class Ledger:
                 "root": resource(_around(window, grouped)),
                 "items": items,
                 "branches": branches,
+                "stays": [
+                    {"resource": resource(path), "reason": reason} for path, reason in grouped.lost[:_TOLD]
+                ],
             }
             row["touched"] = [
                 {"resource": name, "before": before, "after": after}

@@ -86,8 +86,15 @@ class Back(_In):
     source: Resource | None = None
 
 
+class Stay(_In):
+    """A path that its act changed and that is left as it is, and why."""
+
+    resource: Resource
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
 class Restore(_In):
-    """Paths to put back, all or none, every one of them beneath `root`.
+    """Paths to put back, all or none, every one of them beneath `root`; `stays` are told, and left alone.
 
     `branches` are those among them that are files of git's branches, which stay where they are once pushed.
     """
@@ -95,6 +102,7 @@ class Restore(_In):
     root: Resource
     items: list[Back] = Field(min_length=1, max_length=100_000)
     branches: list[Resource] = Field(default_factory=list, max_length=100_000)
+    stays: list[Stay] = Field(default_factory=list, max_length=100)
 
 
 class Resources(_In):

@@ -16,7 +16,7 @@ from takeback_acts.files.blobs import Intake
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
-from takeback_acts.files.models import Back, Restore, Restored
+from takeback_acts.files.models import Back, Effect, Restore, Restored
 from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.reading import Digester, Reader
 from takeback_acts.files.script import Item
@@ -59,6 +59,7 @@ class Restorer:
         judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data), branches=branches)
         await to_thread.run_sync(_decide, judge, cases)
         effects = [effect for case in cases for effect in case.effects()]
+        effects += [Effect(resource=one.resource, action="skip", reason=one.reason) for one in args.stays]
         if ctx.dry_run:
             _note(overlay, cases, judge)
             return Restored(effects=effects)

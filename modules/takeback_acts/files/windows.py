@@ -47,8 +47,9 @@ _NOTE = "INSERT INTO files_window_act VALUES (?, ?, ?, ?, ?)"
 class Window:
     """One command's time: who ran what, in which roots.
 
-    `at` is in nanoseconds since 1970. `process` is the one that will say when the command has ended, and
-    `born` tells it from a later one of the same number; 0 where nobody can tell whether it lives.
+    `at` is in nanoseconds since 1970, `birth` the same moment by the clock of births. `process` is the one
+    that will say when the command has ended, and `born` tells it from a later one of the same number; 0
+    where nobody can tell whether it lives.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Window:
     command: tuple[str, ...]
     process: int = 0
     born: str = ""
+    birth: int = 0
 
     def covers(self, path: bytes) -> bool:
         """Whether a path lies in one of its roots."""
@@ -210,6 +212,7 @@ def _about(window: Window) -> str:
             "command": window.command,
             "process": window.process,
             "born": window.born,
+            "birth": window.birth,
         }
     )
 

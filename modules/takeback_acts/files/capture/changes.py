@@ -26,7 +26,8 @@ class What(StrEnum):
 class Held(NamedTuple):
     """What lay at a path. `reason` says why its content could not be captured; empty when it was.
 
-    `kind` is absent, file, link, dir or special; `sha256` names a file's bytes in the store.
+    `kind` is absent, file, link, dir or special; `sha256` names a file's bytes in the store. `linked` says
+    that its inode has further names.
     """
 
     kind: str = "absent"
@@ -38,6 +39,8 @@ class Held(NamedTuple):
     sha256: str = ""
     target: bytes = b""
     reason: str = ""
+    inode: int = 0
+    linked: bool = False
 
     def state(self) -> State | None:
         """The same as a State; None when it can't be brought back: special, or not captured."""
@@ -146,16 +149,17 @@ def what_changed(before: Held, after: Held) -> What:
 def held_folder(node: Node) -> Held:
     """A folder's entry."""
     reason = "" if node.left == Source.NONE else node.left.name.lower()
-    return Held("dir", node.own[0], 0, node.own[3], node.uid, node.gid, reason=reason)
+    mode, inode, _, mtime, _ = node.own
+    return Held("dir", mode, 0, mtime, node.uid, node.gid, reason=reason, inode=inode)
 
 
 def held(row: Row | None, sha256: str | None = None) -> Held:
     """What a row says; `sha256` is where the content is now when it lay with git, empty when it is lost."""
     if row is None:
         return NOTHING
-    mode, _, size, mtime, _ = row.mark
+    mode, inode, size, mtime, _ = row.mark
     what, reason = kind(mode), ""
     digest = row.digest.hex() if row.source == Source.BLOB else sha256 or ""
     if what == "file" and not digest:
         reason = "lost" if row.source == Source.GIT else row.source.name.lower()
-    return Held(what, mode, size, mtime, row.uid, row.gid, digest, row.target, reason)
+    return Held(what, mode, size, mtime, row.uid, row.gid, digest, row.target, reason, inode, row.linked)
