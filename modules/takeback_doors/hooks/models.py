@@ -27,6 +27,29 @@ class Descent(BaseModel):
     roots: list[str] = Field(default_factory=list)
 
 
+class Connect(BaseModel):
+    """An agent to connect, for all of the person's projects or for the one in `folder`.
+
+    `environ` are the variables that say where the agent keeps its settings.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    agent: str
+    folder: str | None = None
+    environ: dict[str, str] = Field(default_factory=dict)
+
+
+class Connected(BaseModel):
+    """What was put into an agent's settings or taken out: the file, and where it is kept as it was."""
+
+    agent: str
+    path: str
+    changed: bool
+    events: list[str] = Field(default_factory=list)
+    backup: str | None = None
+    note: str = ""
+
+
 class NotCaptured(BaseModel):
     """Something that an agent did, or may have done, and that can't be taken back; `at` is ISO 8601, UTC."""
 

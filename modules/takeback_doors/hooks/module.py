@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,10 +21,11 @@ from takeback.moments import stamp
 from takeback_doors.hooks import calls, lost, processes, sessions
 from takeback_doors.hooks.calls import Calls
 from takeback_doors.hooks.capture import Capture
+from takeback_doors.hooks.connecting.connector import Connector
 from takeback_doors.hooks.events import event_of
 from takeback_doors.hooks.listening import GateSocket, UnreadableError, parsed
 from takeback_doors.hooks.lost import Loss, Lost
-from takeback_doors.hooks.models import Descent, NotCaptured, Nothing, Status, Which
+from takeback_doors.hooks.models import Connect, Connected, Descent, NotCaptured, Nothing, Status, Which
 from takeback_doors.hooks.sessions import Sessions
 from takeback_doors.hooks.settings import HookSettings
 from takeback_doors.hooks.spool import Entry, Spool
@@ -30,6 +35,7 @@ _DAY_NS = 86_400 * 10**9
 _SHOWN = 50
 _TOLD = 3
 _AT_START = 3.0
+_GATE = Path(__file__).with_name("gate") / "gate.py"
 
 
 class HooksModule(Module):
@@ -84,6 +90,29 @@ class HooksModule(Module):
             open_calls=len(self._calls),
             not_captured=[_shown(loss) for loss in losses],
         )
+
+    @tool(effect="write", reach=("person",), person_only=True, previews=True, idempotent=True)
+    async def connect(self, ctx: Context, args: Connect) -> Connected:
+        """Put the gate into an agent's own settings, so that what its tools change is captured."""
+        return await to_thread.run_sync(partial(self._connector(args).connect, dry_run=ctx.dry_run))
+
+    @tool(effect="write", reach=("person",), person_only=True, previews=True, idempotent=True)
+    async def disconnect(self, ctx: Context, args: Connect) -> Connected:
+        """Take the gate out of an agent's settings again, and nothing else."""
+        return await to_thread.run_sync(partial(self._connector(args).disconnect, dry_run=ctx.dry_run))
+
+    def _connector(self, args: Connect) -> Connector:
+        home = os.environ.get("TAKEBACK_HOME")
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(_GATE),
+            args.agent,
+            self._socket_path,
+            str(self._spool.folder),
+        ]
+        return Connector(args.agent, args.folder, args.environ, [*command, *([home] if home else [])])
 
     @tool(effect="read", reach=("modules",))
     async def descent(self, ctx: Context, args: Which) -> Descent:
