@@ -175,6 +175,14 @@ async def test_folders_are_made_with_their_parents_when_asked(bench, root):
     assert await _code(agent.call("files.write", path="no/x", content="x")) == "files.absent"
 
 
+async def test_a_granted_folder_that_is_gone_is_not_made_again(bench, root):
+    agent = bench.agent(roots=[root / "disk" / "own"])
+    for path in ("new", "new/er"):
+        missing = str(root / "disk" / "own" / path)
+        assert await _code(agent.call("files.make_dir", path=missing, parents=True)) == "files.absent"
+    assert not (root / "disk").exists()
+
+
 @pytest.mark.parametrize(
     ("tool", "args"),
     [

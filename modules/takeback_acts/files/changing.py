@@ -134,6 +134,8 @@ class Changer:
             top = await to_thread.run_sync(
                 partial(folders.topmost_missing, path, self._actor.home, parents=args.parents)
             )
+            if roots.is_root(ctx.scope, top) or not roots.holds(ctx.scope, top):
+                raise failures.absent(top)  # the granted folder itself, which is perhaps a disk that is away
             try:
                 done = await self._make(ctx, path, top)
             except ConflictError as error:

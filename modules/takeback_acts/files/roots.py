@@ -36,10 +36,13 @@ def resolve(scope: Scope | None, written: str) -> bytes:
 
 def require(scope: Scope | None, path: bytes) -> None:
     """Raises RefusedError `scope.outside` unless a canonical path lies in one of the scope's roots."""
-    if scope is None:
-        return
-    if not any(beneath(path, _canonical(root)) for root in scope.roots):
+    if not holds(scope, path):
         raise outside(path)
+
+
+def holds(scope: Scope | None, path: bytes) -> bool:
+    """Whether a canonical path lies in one of the scope's roots, or there is no scope."""
+    return scope is None or any(beneath(path, _canonical(root)) for root in scope.roots)
 
 
 def is_root(scope: Scope | None, path: bytes) -> bool:
