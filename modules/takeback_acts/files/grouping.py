@@ -134,7 +134,7 @@ class _Grouping:
         )
 
     def _state(self, path: bytes, held: Held, inner: list[bytes], *, old: bool = False) -> State | None:
-        state = held.state()
+        state = held.state() if old else held.left()
         if state is None or state.kind != "dir":
             return state
         entries = tuple(self._entries(path, inner, old=old))

@@ -227,7 +227,7 @@ def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:
 
 
 def _version(one: Found, *, old: bool = False) -> str:
-    state = (one.before if old else one.after).state()
+    state = one.before.state() if old else one.after.left()
     return state.version if state is not None else "unknown"
 
 

@@ -30,6 +30,8 @@ class Origins:
         """Why a path that appeared has to stay; empty when it may go. Blocks."""
         if one.before.kind != "absent" or one.after.kind not in ("file", "dir", "link"):
             return ""
+        if one.after.reason == "unkept":
+            return "it stays, for there was no room to keep what it holds"
         # By another name it is still there, or it comes back to where it was.
         if one.after.linked or one.after.inode in self._captured:
             return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,7 +15,14 @@ CHUNK = 1 << 20
 _TRIES = 5
 _ZEROS = bytes(CHUNK)
 
+# A large file that somebody writes to is not read again and again.
+_MOST_AGAIN = 1 << 30
+
 Take = Callable[[int, int], tuple[str, int]]
+
+
+class GrewError(Exception):
+    """A file has grown while it was read."""
 
 
 class Reader(Protocol):
@@ -33,7 +41,7 @@ class Digester:
         if size < CHUNK:
             data = read_all(handle, size)
             return digest(data), len(data)
-        return stream(handle, None)
+        return stream(handle, None, most=size)
 
     def data(self, data: bytes) -> str:
         """Digest of bytes."""
@@ -45,10 +53,17 @@ def steady(handle: int, path: bytes, take: Take) -> tuple[os.stat_result, str, i
 
     Raises ConflictError `files.unstable` when somebody writes at every try.
     """
+    read = 0
     for _ in range(_TRIES):
         before = os.fstat(handle)
+        if read and read + before.st_size > _MOST_AGAIN:
+            break
+        read += before.st_size
         os.lseek(handle, 0, os.SEEK_SET)
-        sha256, size = take(handle, before.st_size)
+        try:
+            sha256, size = take(handle, before.st_size)
+        except GrewError:
+            continue
         after = os.fstat(handle)
         if _mark(before) == _mark(after) and size == after.st_size:
             return after, sha256, size
@@ -66,22 +81,29 @@ def digest(data: bytes) -> str:
 
 
 def read_all(handle: int, size: int) -> bytes:
-    """All bytes from where an open file stands; `size` is a guess that saves memory."""
-    parts = []
-    while part := os.read(handle, size + 1):
+    """The bytes of an open file of this size, from where it stands; more than `size` when it has grown."""
+    parts, read = [], 0
+    # Not to the end: whoever writes may be faster.
+    while read <= size and (part := os.read(handle, size + 1)):
         parts.append(part)
+        read += len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def stream(source: int, target: int | None, cover: Callable[[int], None] | None = None) -> tuple[str, int]:
+def stream(
+    source: int,
+    target: int | None,
+    cover: Callable[[int], None] | None = None,
+    most: int = sys.maxsize,
+) -> tuple[str, int]:
     """Digest and size of an open file's bytes, copied on the way into `target`, in constant memory.
 
-    Where a file has holes, so has its copy, in an empty target. `cover` is told the size with each portion
-    before that is written.
+    It ends with the portion that goes beyond `most` bytes. Where a file has holes, so has its copy, in an
+    empty target. `cover` is told the size with each portion before that is written.
     """
     hashed, size, hole = hashlib.sha256(), 0, False
     holey = target is not None and has_holes(source)
-    while part := os.read(source, CHUNK):
+    while size <= most and (part := os.read(source, CHUNK)):
         hashed.update(part)
         size += len(part)
         if cover is not None:

@@ -77,7 +77,7 @@ class Rooted:
         """Tells every open window what has changed; what is new in it is kept for this account."""
         async with self._turn:
             self._contents.keep_for(account)
-            await self._look()
+            await self._look(ending=True)
 
     def seen(self, window: str) -> Seen:
         """What a window has seen until the last look."""
@@ -122,9 +122,9 @@ class Rooted:
             await self._capture.close(save=False)
             return await self._look()
 
-    async def _look(self) -> Changes:
+    async def _look(self, *, ending: bool = False) -> Changes:
         self.used = time.monotonic()
-        changes = await self._capture.after()
+        changes = await self._capture.after(ending=ending)
         self._unsaved = self._unsaved or bool(changes.paths or changes.refs)
         shared = len(self._seen) > 1
         for seen in self._seen.values():

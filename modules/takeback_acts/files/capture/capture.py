@@ -38,9 +38,9 @@ class Capture:
         """Makes the baseline, or brings it up to date; what changed since the last look is nobody's here."""
         return await self._look(scan=False)
 
-    async def after(self) -> Changes:
-        """What changed since the last look."""
-        return await self._look(scan=False)
+    async def after(self, *, ending: bool = False) -> Changes:
+        """What changed since the last look; `ending` as in `Engine.look`."""
+        return await self._look(scan=False, ending=ending)
 
     async def scan(self) -> Changes:
         """What changed since the last look, found without the watcher."""
@@ -69,20 +69,20 @@ class Capture:
         """The digests in the store that the baseline names; a sweep must spare them."""
         return self._engine.live() if self._engine is not None else set()
 
-    async def _look(self, *, scan: bool) -> Changes:
+    async def _look(self, *, scan: bool, ending: bool = False) -> Changes:
         async with self._turn:
             # A look that was begun is finished: a thread can't be taken back half way.
-            await to_thread.run_sync(self._run, scan)
+            await to_thread.run_sync(self._run, scan, ending)
             await checkpoint_if_cancelled()
             told, self._untold = self._untold, None
             assert told is not None
             return told
 
-    def _run(self, scan: bool) -> None:
-        changes = self._looked(scan)
+    def _run(self, scan: bool, ending: bool) -> None:
+        changes = self._looked(scan, ending)
         self._untold = changes if self._untold is None else joined(self._untold, changes)
 
-    def _looked(self, scan: bool) -> Changes:
+    def _looked(self, scan: bool, ending: bool) -> Changes:
         if self._engine is None:
             engine = Engine(self.root, self._contents, self._folder, self._home, self._options)
             try:
@@ -92,4 +92,4 @@ class Capture:
                 raise
             self._engine = engine
             return changes
-        return self._engine.look(scan=scan)
+        return self._engine.look(scan=scan, ending=ending)

@@ -46,7 +46,13 @@ class Held(NamedTuple):
         """The same as a State; None when it can't be brought back: special, or not captured."""
         if self.kind == "absent":
             return ABSENT
-        if self.kind == "special" or self.reason:
+        return None if self.reason else self.left()
+
+    def left(self) -> State | None:
+        """The same where it need not be brought back, so that its bytes need not be kept but only known."""
+        if self.kind == "absent":
+            return ABSENT
+        if self.kind == "special" or self.reason not in ("", _UNKEPT):
             return None
         return State.model_validate(
             {
@@ -62,6 +68,7 @@ class Held(NamedTuple):
         )
 
 
+_UNKEPT = Source.UNKEPT.name.lower()
 NOTHING = Held()
 
 
@@ -159,7 +166,7 @@ def held(row: Row | None, sha256: str | None = None) -> Held:
         return NOTHING
     mode, inode, size, mtime, _ = row.mark
     what, reason = kind(mode), ""
-    digest = row.digest.hex() if row.source == Source.BLOB else sha256 or ""
-    if what == "file" and not digest:
+    digest = row.digest.hex() if row.source in (Source.BLOB, Source.UNKEPT) else sha256 or ""
+    if what == "file" and (not digest or row.source == Source.UNKEPT):
         reason = "lost" if row.source == Source.GIT else row.source.name.lower()
     return Held(what, mode, size, mtime, row.uid, row.gid, digest, row.target, reason, inode, row.linked)

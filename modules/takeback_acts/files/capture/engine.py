@@ -62,6 +62,7 @@ class Engine:
         self._scanner = Scanner(self._root, device, self._options.crew_from)
         self._scanned = float("-inf")
         self._notes: list[str] = []
+        self._short = True
 
     def begin(self) -> Changes:
         """Takes the baseline from the shelf and scans, or builds it."""
@@ -73,8 +74,24 @@ class Engine:
                 return self.look(scan=True)
             return self._build()
 
-    def look(self, *, scan: bool) -> Changes:
-        """What differs from the baseline, which is advanced."""
+    def look(self, *, scan: bool, ending: bool = False) -> Changes:
+        """What differs from the baseline, which is advanced.
+
+        At the end of a window, what lies there now is only named where it can't be kept: that the store is
+        full must not cost what it has of before.
+        """
+        try:
+            return self._look(scan)
+        except TakebackError as error:
+            if not ending or not error.code.startswith("blobs."):
+                raise
+        self._tools.intake.keeping = False
+        try:
+            return self._look(scan=True)
+        finally:
+            self._tools.intake.keeping = True
+
+    def _look(self, scan: bool) -> Changes:
         self._check_root()
         look = Look(self._tree, self._root, self._tools)
         try:
@@ -209,8 +226,11 @@ class Engine:
             asked = look.inquiry.ask(node)
             asked.names |= names
             asked.mode = asked.mode or mode
-        for node, linked in self._tree.linked.items():
-            look.inquiry.ask(node).names |= linked
+        # No event tells that there is room by now.
+        for again in (self._tree.linked, self._tree.racy if self._short else {}):
+            for node, names in again.items():
+                look.inquiry.ask(node).names |= names
+        self._short = False
         return "watch"
 
     def _scan(self, look: Look) -> None:
@@ -224,7 +244,14 @@ class Engine:
         self._scanned = time.monotonic()
 
     def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
-        return {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}
+        try:
+            found = {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}
+            self._contents.sync()
+        except TakebackError:
+            if self._tools.intake.keeping:
+                raise
+            return {}
+        return found
 
     def _check_root(self) -> None:
         try:
@@ -240,6 +267,9 @@ class Engine:
 
     def _said(self) -> list[str]:
         notes = [*self._notes, *self._scanner.notes, *self._repositories.notes]
+        if self._tools.intake.unkept:
+            notes.append(f"unkept: {self._tools.intake.unkept} files, for there is no room to keep them")
+            self._short, self._tools.intake.unkept = True, 0
         self._notes.clear()
         self._scanner.notes.clear()
         self._repositories.notes.clear()

@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from takeback.errors import ConflictError
+from takeback.errors import ConflictError, TakebackError
 from takeback_acts.files.capture.marks import Mark, mark
 from takeback_acts.files.capture.row import Row, Source
-from takeback_acts.files.reading import CHUNK, steady
+from takeback_acts.files.reading import CHUNK, Digester, digest, steady
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # What a clock tick of the kernel may hide, and what a file system that counts in two seconds may.
 _TICK = 20_000_000
 _COARSE = 2_100_000_000
 _TRIES = 5
+_NO_ROOM = "blobs.no_space"
 _DENIED = {errno.EACCES, errno.EPERM}
 
 
@@ -48,10 +49,16 @@ class Tracked(Protocol):
 
 
 class Intake:
-    """Takes entries into the store."""
+    """Takes entries into the store; `unkept` counts those that there was no room for.
+
+    Those are known by their digest all the same, and taken again by every look until there is room. With
+    `keeping` off nothing is kept.
+    """
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
+        self.keeping = True
+        self.unkept = 0
         self._clock: Callable[[], int] = time.time_ns
         self.taken = 0
 
@@ -117,19 +124,41 @@ class Intake:
         oid = tracked.expected(name, len(data)) if tracked is not None else None
         if oid is not None and git_name(data, len(oid)) == oid:
             return _row(found, known, Source.GIT, oid, racy=racy)
-        return _row(found, known, Source.BLOB, bytes.fromhex(self._contents.put(data)), racy=racy)
+        source, sha256 = self._put_data(data)
+        return _row(found, known, source, bytes.fromhex(sha256), racy=racy or source == Source.UNKEPT)
 
     def _large(self, handle: int, name: bytes, tracked: Tracked | None) -> Row:
         at = self._clock()
         oid = tracked.expected(name, os.fstat(handle).st_size) if tracked is not None else None
         if oid is not None:
-            found, digest, _ = steady(handle, name, _GitName(len(oid)).take)
-            if digest == oid.hex():
+            found, named, _ = steady(handle, name, _GitName(len(oid)).take)
+            if named == oid.hex():
                 self.taken += 1
                 return _row(found, mark(found), Source.GIT, oid, racy=is_racy(found, at))
-        found, sha256, _ = steady(handle, name, self._put)
+        source, found, sha256 = self._put_file(handle, name)
         self.taken += 1
-        return _row(found, mark(found), Source.BLOB, bytes.fromhex(sha256), racy=is_racy(found, at))
+        racy = source == Source.UNKEPT or is_racy(found, at)
+        return _row(found, mark(found), source, bytes.fromhex(sha256), racy=racy)
+
+    def _put_data(self, data: bytes) -> tuple[Source, str]:
+        if self.keeping:
+            try:
+                return Source.BLOB, self._contents.put(data)
+            except TakebackError as error:
+                _require_no_room(error)
+        self.unkept += 1
+        return Source.UNKEPT, digest(data)
+
+    def _put_file(self, handle: int, name: bytes) -> tuple[Source, os.stat_result, str]:
+        if self.keeping:
+            try:
+                found, sha256, _ = steady(handle, name, self._put)
+                return Source.BLOB, found, sha256
+            except TakebackError as error:
+                _require_no_room(error)
+        self.unkept += 1
+        found, sha256, _ = steady(handle, name, Digester().file)
+        return Source.UNKEPT, found, sha256
 
     def _put(self, handle: int, size: int) -> tuple[str, int]:
         # The store reads to the end; that nobody wrote meanwhile is for the times before and after to tell.
@@ -156,10 +185,16 @@ def same_content(row: Row, other: Row) -> bool:
     """Whether two rows are of the same kind, permissions and bytes, as far as anybody can tell."""
     if row.mark[0] != other.mark[0] or row.target != other.target:
         return False
-    if row.source == other.source and row.source in (Source.BLOB, Source.GIT, Source.LINK):
+    hashed = {row.source, other.source} <= {Source.BLOB, Source.UNKEPT}
+    if hashed or (row.source == other.source and row.source in (Source.GIT, Source.LINK)):
         return row.digest.rstrip(b"\0") == other.digest.rstrip(b"\0")
     # Of a pipe or a device nothing is known but what it is.
     return row.source == other.source and (row.source == Source.SPECIAL or row.mark == other.mark)
+
+
+def _require_no_room(error: TakebackError) -> None:
+    if error.code != _NO_ROOM:
+        raise error
 
 
 def git_name(data: bytes, length: int) -> bytes:
@@ -177,7 +212,8 @@ class _GitName:
 
     def take(self, handle: int, size: int) -> tuple[str, int]:
         hashed, read = _git_hash(size, self._length), 0
-        while part := os.read(handle, CHUNK):
+        # What has grown meanwhile is not what git has.
+        while read <= size and (part := os.read(handle, CHUNK)):
             hashed.update(part)
             read += len(part)
         return hashed.hexdigest(), read

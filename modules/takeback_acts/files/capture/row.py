@@ -24,13 +24,14 @@ class Source(IntEnum):
     MOUNT = 9
     HOME = 10
     GIT_OBJECTS = 11
+    UNKEPT = 12
 
 
 class Row(NamedTuple):
     """Something in a folder, as the baseline knows it.
 
-    `digest` is the SHA-256 of its bytes in our store, or the git object's name, by `source`. `racy` says
-    that it may have been written after it was read without its times showing it.
+    `digest` is the SHA-256 of its bytes, in our store or UNKEPT, or the git object's name, by `source`.
+    `racy` says that it may have been written after it was read without its times showing it.
     """
 
     mark: Mark

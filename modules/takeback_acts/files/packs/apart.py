@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from takeback import faults
 from takeback_acts.files.packs import disk
-from takeback_acts.files.reading import CHUNK, has_holes, stream
+from takeback_acts.files.reading import CHUNK, GrewError, has_holes, stream
 
 Cover = Callable[[int], None]
 
@@ -115,9 +115,15 @@ class Apart:
 def copy(source: int, target: int, cover: Cover) -> tuple[str, int]:
     """Copies an open file into an empty one as cheaply as the file system can; answers digest and size.
 
-    `cover(size)` is asked before each portion is written. Raises OSError and what `cover` raises.
+    `cover(size)` is asked before each portion is written. Raises OSError, what `cover` raises, and GrewError
+    rather than follow a file that somebody writes to.
     """
-    if _clone(source, target) or _in_kernel(source, target, cover):
+    # Files of the kernel's own have content though they have no size.
+    size = os.fstat(source).st_size or CHUNK
+    cloned = _clone(source, target)
+    if cloned or _in_kernel(source, target, cover, size):
+        if not cloned:
+            _require_not_grown(source, size)
         # The copy itself is hashed: nobody can write between copy and hash.
         cover(os.fstat(target).st_size)
         os.lseek(target, 0, os.SEEK_SET)
@@ -125,7 +131,14 @@ def copy(source: int, target: int, cover: Cover) -> tuple[str, int]:
     os.ftruncate(target, 0)
     os.lseek(target, 0, os.SEEK_SET)
     os.lseek(source, 0, os.SEEK_SET)
-    return stream(source, target, cover)
+    found = stream(source, target, cover, size)
+    _require_not_grown(source, size)
+    return found
+
+
+def _require_not_grown(source: int, size: int) -> None:
+    if os.fstat(source).st_size > size:
+        raise GrewError
 
 
 def _any(size: int) -> None:
@@ -144,15 +157,17 @@ def _clone(source: int, target: int) -> bool:
     return True
 
 
-def _in_kernel(source: int, target: int, cover: Cover) -> bool:
+def _in_kernel(source: int, target: int, cover: Cover, size: int) -> bool:
     if sys.platform != "linux" or has_holes(source):  # which a copy by the kernel may fill
         return False
     done = 0
     try:
         while True:
-            left = os.fstat(source).st_size - done
-            cover(done + max(0, min(left, _PORTION)))
-            portion = os.copy_file_range(source, target, max(1, min(left, _PORTION)), done, done)
+            left = size - done
+            if left <= 0:
+                return True
+            cover(done + min(left, _PORTION))
+            portion = os.copy_file_range(source, target, min(left, _PORTION), done, done)
             done += portion
             if portion == 0:
                 # Files of the kernel's own answer nothing here and have content all the same.
