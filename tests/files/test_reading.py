@@ -54,7 +54,7 @@ class Growing:
 def test_a_file_that_grows_faster_than_it_is_read_is_unstable(tmp_path, monkeypatch, size):
     growing = Growing(tmp_path / "log", size)
     handle = os.open(tmp_path / "log", os.O_RDONLY)
-    monkeypatch.setattr(reading.os, "read", growing.read)
+    monkeypatch.setattr(os, "read", growing.read)
     try:
         with pytest.raises(ConflictError) as caught:
             reading.steady(handle, b"/log", reading.Digester().file)
@@ -67,7 +67,7 @@ def test_a_large_file_that_grows_is_not_read_again_and_again(tmp_path, monkeypat
     monkeypatch.setattr(reading, "_MOST_AGAIN", 4 << 20)
     growing = Growing(tmp_path / "log", 3 << 20)
     handle = os.open(tmp_path / "log", os.O_RDONLY)
-    monkeypatch.setattr(reading.os, "read", growing.read)
+    monkeypatch.setattr(os, "read", growing.read)
     try:
         with pytest.raises(ConflictError):
             reading.steady(handle, b"/log", reading.Digester().file)
@@ -83,7 +83,7 @@ async def test_nothing_is_kept_of_a_file_that_grows_while_it_is_copied(tmp_path,
     async with BlobStore(tmp_path / "packs") as store:
         handle = os.open(tmp_path / "log", os.O_RDONLY)
         with store.lease("person") as lease, monkeypatch.context() as patched:
-            patched.setattr(reading.os, "read", growing.read)
+            patched.setattr(os, "read", growing.read)
             with pytest.raises(ConflictError):
                 reading.steady(handle, b"/log", lease.keep_file)
         os.close(handle)

@@ -227,8 +227,8 @@ class Engine:
             asked.names |= names
             asked.mode = asked.mode or mode
         # No event tells that there is room by now.
-        for again in (self._tree.linked, self._tree.racy if self._short else {}):
-            for node, names in again.items():
+        for noted in (self._tree.linked, self._tree.racy if self._short else {}):
+            for node, names in noted.items():
                 look.inquiry.ask(node).names |= names
         self._short = False
         return "watch"
