@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,42 @@ def open_kernel(home, **settings):
 
 def is_root():
     return os.geteuid() == 0
+
+
+class AgentShell:
+    """A process of an agent's own, which lives on between its tools; what it runs descends from it."""
+
+    def __init__(self, folder, environ):
+        self._folder = folder
+        self._shell = subprocess.Popen(
+            ["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=folder, text=True
+        )
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
+        self._orders, self._answers = self._shell.stdin, self._shell.stdout
+
+    @property
+    def pid(self):
+        return self._shell.pid
+
+    def run(self, command, data=b""):
+        """Runs a command line in a shell of its own, as agents do; answers code, output and errors."""
+        places = [self._folder / f".agent-{name}" for name in ("in", "out", "err")]
+        given, out, err = places
+        given.write_bytes(data)
+        words = " ".join(shlex.quote(str(place)) for place in places)
+        self._orders.write(f"set -- {words}; sh -c {shlex.quote(command)} <$1 >$2 2>$3; echo $?\n")
+        self._orders.flush()
+        code = int(self._answers.readline())
+        found = code, out.read_bytes(), err.read_bytes()
+        for place in places:
+            place.unlink()
+        return found
+
+    def end(self):
+        self._orders.close()
+        self._shell.wait(60)
+        self._answers.close()
 
 
 def run_gate(command, data, **more):

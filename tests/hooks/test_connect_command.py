@@ -2,10 +2,9 @@
 
 import json
 import shlex
-import subprocess
 
 from tests.cli.running import Cli
-from tests.hooks.desk import recorded, repository
+from tests.hooks.desk import AgentShell, recorded, repository
 
 pytest_plugins = ["tests.cli.conftest"]
 
@@ -19,10 +18,11 @@ def test_what_connect_writes_captures_and_disconnect_takes_it_out(cli: Cli):
     assert done["path"] == str(settings)
     command = json.loads(settings.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
     root = repository(cli.work / "repo")
+    agent = AgentShell(cli.work, cli.environ)
     for event in recorded("claude", root)[2:4]:
-        ran = subprocess.run(command, shell=True, input=json.dumps(event).encode(), capture_output=True)
-        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        assert agent.run(command, json.dumps(event).encode()) == (0, b"", b"")
         (root / "a.txt").write_text("two\n")
+    agent.end()
     (act,) = cli.json("log")["acts"]
     assert act["actor"] == "hook:agent:claude"
     assert cli.json("disconnect", "claude", "--project")["connection"]["changed"]
@@ -32,10 +32,12 @@ def test_what_connect_writes_captures_and_disconnect_takes_it_out(cli: Cli):
 def test_the_gate_by_its_own_name_does_the_same(cli: Cli):
     cli.json("log")
     root = repository(cli.work / "repo")
+    agent = AgentShell(cli.work, cli.environ)
+    command = shlex.join(cli.command("gate", "--agent", "gemini"))
     for event in recorded("gemini", root)[2:4]:
-        ran = cli.run("gate", "--agent", "gemini", stdin=json.dumps(event))
-        assert (ran.code, ran.out, ran.err) == (0, "", "")
+        assert agent.run(command, json.dumps(event).encode()) == (0, b"", b"")
         (root / "a.txt").write_text("two\n")
+    agent.end()
     assert len(cli.json("log")["acts"]) == 1
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Cli
-from tests.hooks.desk import GATE, is_before, recorded, repository, run_gate, tree, works_of
+from tests.hooks.desk import GATE, AgentShell, is_before, recorded, repository, run_gate, tree, works_of
 
 _QUIET = (0, b"", b"")
 
@@ -26,6 +27,8 @@ class Office:
         self.root = repository(folder / "repo")
         self.events = recorded("claude", self.root)
         self.spool = self.cli.home.data / "spool"
+        (folder / "agent").mkdir()
+        self.agent = AgentShell(folder / "agent", self.cli.environ)
 
     def command(self, script=GATE):
         socket = self.cli.home.runtime / "gate.sock"
@@ -41,8 +44,7 @@ class Office:
         ]
 
     def bring(self, event):
-        ran = run_gate(self.command(), json.dumps(event).encode(), env=self.cli.environ, cwd=self.root)
-        assert (ran.returncode, ran.stdout, ran.stderr) == _QUIET
+        assert self.agent.run(shlex.join(self.command()), json.dumps(event).encode()) == _QUIET
 
     def spooled(self):
         return sorted(self.spool.glob("*.json"))
@@ -56,6 +58,7 @@ def office():
     folder = Path(tempfile.mkdtemp(prefix="tb-")).resolve()
     found = Office(folder)
     yield found
+    found.agent.end()
     found.cli.stop()
     shutil.rmtree(folder)
 

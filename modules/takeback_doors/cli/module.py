@@ -13,16 +13,18 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 from takeback.errors import RefusedError, TakebackError
 from takeback.module import Check, Host, Module
 from takeback.outline import outline
-from takeback.peer import peer_uid
+from takeback.peer import peer_pid, peer_uid
 from takeback_doors.cli.ground import Ground
 from takeback_doors.cli.lines import Lines
 from takeback_doors.cli.session import Session
 from takeback_doors.cli.settings import CliSettings
+from takeback_doors.cli.visitor import visitor_of
 from takeback_doors.cli.wire import encode
 
 
 class CliModule(Module):
-    """Listens on `home.socket`; every caller is the person, under the label `cli:person`.
+    """Listens on `home.socket`; every caller is the person, under the label `cli:person`, but for processes
+    that a known agent has started: they are that agent.
 
     A daemon waits for `homeless`, which is set when its home was deleted or replaced. A program that holds a
     kernel for purposes of its own leaves it None, and is not ended by this door.
@@ -106,10 +108,10 @@ class CliModule(Module):
             if self._is_homeless():
                 await lines.send(encode({"ok": False, "error": _homeless().as_dict()}))
                 return
-            await self._answer(lines)
+            await self._answer(lines, peer_pid(stream.extra(SocketAttribute.raw_socket)))
 
-    async def _answer(self, lines: Lines) -> None:
-        session = Session(self.host, lines)
+    async def _answer(self, lines: Lines, pid: int) -> None:
+        session = Session(self.host, lines, await visitor_of(self.host, pid))
         self._sessions.add(session)
         try:
             await session.run()

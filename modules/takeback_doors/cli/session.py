@@ -14,15 +14,17 @@ from takeback.errors import RefusedError, TakebackError
 from takeback.events import StoredEvent
 from takeback.module import Host
 from takeback_doors.cli.lines import Lines
+from takeback_doors.cli.visitor import PERSON, Visitor
 from takeback_doors.cli.wire import decode_request, encode
 
 
 class Session:
     """Answers one client until it hangs up or the door closes."""
 
-    def __init__(self, host: Host, lines: Lines) -> None:
+    def __init__(self, host: Host, lines: Lines, visitor: Visitor = PERSON) -> None:
         self._host = host
         self._lines = lines
+        self._visitor = visitor
         self._idle = anyio.CancelScope()
         self._closing = False
 
@@ -59,6 +61,7 @@ class Session:
         try:
             request = decode_request(line)
             if "follow" in request:
+                self._visitor.require_person()
                 await self._follow(request["follow"])
                 return False
             answer = await self._call(request)
@@ -74,11 +77,11 @@ class Session:
         return await self._run_while_wanted(request)
 
     async def _run(self, request: dict[str, Any]) -> bytes:
-        door = self._host.doorway()
-        ctx = door.person(present=request["present"], dry_run=request["dry_run"], session=request["session"])
+        ctx = self._visitor.context(self._host, request)
         try:
             self._keep_door(request)
-            result: BaseModel = await door.call(ctx, request["tool"], request["args"])
+            await self._visitor.narrow(self._host, ctx, request)
+            result: BaseModel = await self._host.doorway().call(ctx, request["tool"], request["args"])
         except TakebackError as error:
             return _failure(error)
         return b'{"ok":true,"result":' + result.model_dump_json(ensure_ascii=True).encode("ascii") + b"}\n"
