@@ -30,6 +30,10 @@ class StoredContents:
         """Keeps bytes; answers their digest in hex."""
         return self._lease.keep(data)
 
+    def get(self, sha256: str) -> bytes:
+        """Bytes made durable before, verified; raises `files.blob_missing`, `files.blob_corrupt`."""
+        return self._packs.vault.reader.read(sha256)
+
     def sync(self) -> None:
         """Makes durable all that was put before."""
         self._lease.settle()

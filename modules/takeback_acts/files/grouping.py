@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from takeback_acts.files import trees
 from takeback_acts.files.blobs import Intake
-from takeback_acts.files.capture.changes import Held
+from takeback_acts.files.capture.changes import REPACKED, Held
 from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import beneath, content, resource, shown
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import Entry
 
-# Objects of a repository that stays are named by their content and do no harm; what was made of them since
-# may need them.
-_OBJECTS = re.compile(rb"/\.git/(?:modules/.+/)?objects/.")
 _LONGEST = 4096
 _DEEPEST = 190
 
@@ -93,7 +89,7 @@ class _Grouping:
         """Takes the path at a place, and what it holds when that goes with it; answers the next place."""
         path = self._order[at]
         one = self._found.get(path)
-        if one is None or (one.before.kind == "absent" and _OBJECTS.search(path)):
+        if one is None or one.stays:
             return at + 1
         was, now = one.before.kind == "dir", one.after.kind == "dir"
         if was and now:
@@ -149,6 +145,8 @@ class _Grouping:
                 continue
             held = one.before if old else one.after
             state = held.state()
+            if held.reason == REPACKED:
+                continue
             if state is None:
                 self._lose(path, held.reason or "it is a pipe, a socket or a device")
                 lost = path

@@ -73,7 +73,7 @@ class Ledger:
         grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake, origins)
         failed = [each.failed for each in seen if each.failed]
         ended = Ended(
-            changed=len(sorting.own),
+            changed=sum(not one.stays for one in sorting.own.values()),
             left_out=sorted({shown(path) for each in seen for path in each.left_out})[:_LISTED],
             notes=[*_notes(seen), *(f"not captured: {why}" for why in failed)],
             coincident=[shown(path) for path in sorting.coincident][:_LISTED],
@@ -81,7 +81,7 @@ class Ledger:
         ended.notes += grouping.told(grouped.lost, _TOLD)
         if sorting.coincident:
             await self._choices.offer(window, {path: found[path] for path in sorting.coincident}, origins)
-        if not sorting.own and not failed:
+        if not ended.changed and not failed:
             return ended
         row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)
         row["input"]["refs"] = [_moved(move) for each in seen for move in each.refs][:_LISTED]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from takeback_acts.files import births
+from takeback_acts.files.capture.changes import REPACKED
 from takeback_acts.files.paths import shown, split
 from takeback_acts.files.rooted import Found
 
@@ -33,7 +34,7 @@ class Origins:
         if one.after.reason == "unkept":
             return "it stays, for there was no room to keep what it holds"
         # By another name it is still there, or it comes back to where it was.
-        if one.after.linked or one.after.inode in self._captured:
+        if one.of_git or one.after.linked or one.after.inode in self._captured:
             return ""
         if self._went is not None and (one.after.size or one.after.kind == "dir"):
             return f"it stays, for it may hold what {shown(self._went):.300} held, which was not captured"
@@ -50,7 +51,7 @@ def _comes_back(one: Found) -> bool:
 def _is_lost(path: bytes, one: Found) -> bool:
     """Whether something went whose content nobody has."""
     before, after = one.before, one.after
-    if not before.reason or before.kind not in ("file", "dir") or before.reason == "git_objects":
+    if not before.reason or before.kind not in ("file", "dir") or before.reason == REPACKED:
         return False
     if before.reason == "left_out" and split(path)[1] in _CACHES:
         return False

@@ -11,7 +11,7 @@ from anyio import to_thread
 from takeback.errors import ConflictError
 from takeback_acts.files.accounts import BASELINE, Account
 from takeback_acts.files.capture.capture import Capture
-from takeback_acts.files.capture.changes import Changes, Held, RefMove
+from takeback_acts.files.capture.changes import REPACKED, Changes, Held, RefMove
 from takeback_acts.files.contents import StoredContents
 from takeback_acts.files.paths import join, split
 from takeback_acts.files.staging import is_temporary
@@ -19,11 +19,24 @@ from takeback_acts.files.staging import is_temporary
 
 @dataclass(slots=True)
 class Found:
-    """How a path was when a window began and how it is now; `shared` when another was open meanwhile."""
+    """How a path was when a window began and how it is now; `shared` when another was open meanwhile.
+
+    `of_git` says that it is among the objects of a git repository.
+    """
 
     before: Held
     after: Held
     shared: bool = False
+    of_git: bool = False
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is left as it is, in a folder that stays.
+
+        A new object does no harm, and what was made since may need it; git has all that was in a file of
+        objects whose content it packed anew.
+        """
+        return self.before.reason == REPACKED or (self.of_git and self.before.kind == "absent")
 
 
 @dataclass(slots=True)
@@ -142,7 +155,7 @@ class Rooted:
                 seen.paths.pop(path, None)
             else:
                 shared = shared or (known is not None and known.shared)
-                seen.paths[path] = Found(before, change.after, shared)
+                seen.paths[path] = Found(before, change.after, shared, change.folder.objects)
         seen.refs += changes.refs
         seen.left_out |= {join(self.path, inner) for inner in changes.left_out}
         seen.notes += [note for note in changes.notes if note not in seen.notes]

@@ -70,6 +70,9 @@ class Held(NamedTuple):
 
 _UNKEPT = Source.UNKEPT.name.lower()
 NOTHING = Held()
+# Reasons that are no loss: git has every object of a file that is gone, or of a new one the file itself.
+REPACKED = "repacked"
+WITH_GIT = "with_git"
 
 
 class Change(NamedTuple):
@@ -168,5 +171,5 @@ def held(row: Row | None, sha256: str | None = None) -> Held:
     what, reason = kind(mode), ""
     digest = row.digest.hex() if row.source in (Source.BLOB, Source.UNKEPT) else sha256 or ""
     if what == "file" and (not digest or row.source == Source.UNKEPT):
-        reason = "lost" if row.source == Source.GIT else row.source.name.lower()
+        reason = "lost" if row.source in (Source.GIT, Source.KEPT) else row.source.name.lower()
     return Held(what, mode, size, mtime, row.uid, row.gid, digest, row.target, reason, inode, row.linked)

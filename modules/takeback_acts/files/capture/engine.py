@@ -13,13 +13,16 @@ from takeback.errors import ConflictError, TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.capture import gitprune, leftout, shelf
+from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import Changes
 from takeback_acts.files.capture.gather import Gather, Tools
+from takeback_acts.files.capture.gitobjects import Objects
 from takeback_acts.files.capture.intake import Contents, Intake
 from takeback_acts.files.capture.leftout import LeftOut
 from takeback_acts.files.capture.look import Look
 from takeback_acts.files.capture.node import Node, walk
 from takeback_acts.files.capture.refmoves import RefMoves
+from takeback_acts.files.capture.repacking import Repacking
 from takeback_acts.files.capture.repositories import Repositories
 from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.scanner import Scanner
@@ -56,7 +59,9 @@ class Engine:
         self._repositories = Repositories(folder / "git")
         device = os.fstat(self._root).st_dev
         rules = LeftOut(options.left_out)
-        self._tools = Tools(Intake(contents), rules, self._repositories, home, device)
+        intake = Intake(contents)
+        objects = Objects(intake, self._repositories)
+        self._tools = Tools(intake, rules, self._repositories, objects, home, device)
         self._tree = Tree(Node(None, b""))
         self._watch: Watch | None = None
         self._scanner = Scanner(self._root, device, self._options.crew_from)
@@ -98,7 +103,9 @@ class Engine:
             with failures.reported(self._path):
                 changes = Changes(self._ask(look, scan))
                 look.examine()
-                changes.paths = look.changes(self._fetch)
+                bringing = Bringing(self._contents, self._repositories, keeping=self._tools.intake.keeping)
+                repacking = Repacking(look.tour, self._repositories, self._contents)
+                changes.paths = look.changes(bringing, repacking)
                 moves = RefMoves(self._repositories, look)
                 changes.refs = moves.found()
                 self._contents.sync()
@@ -242,16 +249,6 @@ class Engine:
             look.inquiry.ask(node).names |= names | open_
             look.afresh.update((node, name) for name in open_)
         self._scanned = time.monotonic()
-
-    def _fetch(self, number: int, names: list[bytes]) -> dict[bytes, str]:
-        try:
-            found = {name: self._contents.put(data) for name, data in self._repositories.fetch(number, names)}
-            self._contents.sync()
-        except TakebackError:
-            if self._tools.intake.keeping:
-                raise
-            return {}
-        return found
 
     def _check_root(self) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files.beneath import Home
+from takeback_acts.files.capture.gitobjects import Objects
 from takeback_acts.files.capture.intake import Intake, is_racy
 from takeback_acts.files.capture.leftout import LeftOut
 from takeback_acts.files.capture.marks import entries
@@ -27,6 +28,7 @@ class Tools(NamedTuple):
     intake: Intake
     left_out: LeftOut
     repositories: Repositories
+    objects: Objects
     home: Home
     device: int
 
@@ -44,6 +46,12 @@ class Gather:
         self._tour = tour
         self._spared = spared or {}
         self.left: list[Node] = []
+        self._linked: set[int] = set()
+
+    def adopt(self, git_dir: int, node: Node, objects: Node) -> None:
+        """Marks a node `objects` of an open folder, if that is git's."""
+        if not self._tools.objects.adopt(git_dir, node, objects):
+            self._linked.add(objects.repository)
 
     def fill(self, top: Node) -> None:
         """Fills a node and makes all below it; what can't be entered is marked with the reason."""
@@ -72,7 +80,10 @@ class Gather:
             )
 
     def _list(self, folder: int, node: Node, tracked: Beneath | None) -> None:
-        take, spared = self._tools.intake.take, self._spared
+        spared = self._spared
+        if node.objects:
+            return self._list_objects(folder, node)
+        take = self._tools.intake.take
         if tracked is not None:
             node.repository = tracked.repository.number
         for name, found, is_folder in entries(folder, files=bool(spared)):
@@ -86,14 +97,22 @@ class Gather:
                 node.settled = False
             else:
                 node.append(name, row)
-        if b"objects" in node.children and self._tools.repositories.looks_like_git(folder):
-            self._keep(folder, node)
+        if b"objects" in node.children:
+            self.adopt(folder, node, node.children[b"objects"])
+        return None
 
-    def _keep(self, folder: int, node: Node) -> None:
-        number = self._tools.repositories.mirror(folder, node.path())
-        if number is not None:
-            child = node.children[b"objects"]
-            child.left, child.repository = Source.GIT_OBJECTS, number
+    def _list_objects(self, folder: int, node: Node) -> None:
+        copied = node.repository not in self._linked
+        for name, found, is_folder in entries(folder):
+            if is_folder:
+                node.children[name] = Node(node, name)
+            elif found is not None:
+                row = self._spared.get(_as_spared(found))
+                row = row or self._tools.objects.take(folder, node, name, found, copied=copied)
+                if row is not None:
+                    node.append(name, row)
+                else:
+                    node.settled = False
 
     def _entered(self, child: Node, tracked: Beneath | None) -> bool:
         if child.left == Source.NONE and self._tools.left_out.by_name(child.name):

@@ -15,8 +15,11 @@ from pathlib import Path
 
 from takeback_acts.files.capture.way import FOLDER
 
+FAN = rb"[0-9a-f]{2}"
 _LOOSE = re.compile(rb"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(rb"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.(?:pack|idx|rev)")
+# What is kept, below `objects`.
+OBJECT = re.compile(FAN + rb"/(?:" + _LOOSE.pattern + rb")|pack/(?:" + _PACK.pattern + rb")")
 _FAN = [b"%02x" % number for number in range(256)]
 _DEEPEST = 5
 # So many names fit the pipe to git, so that neither side waits for the other.
@@ -53,6 +56,46 @@ class Keep:
             return sum(self._link(one, target) for one in _with_alternates(objects))
         finally:
             os.close(target)
+
+    def add(self, source: int, folder: bytes, file: bytes) -> bool:
+        """Links one file of an open folder in `objects`; whether it is held. Raises LinkError, OSError."""
+        if folder + file not in self._held:
+            (self.folder / "objects" / os.fsdecode(folder)).mkdir(mode=0o700, exist_ok=True)
+            into = os.open(self.folder / "objects" / os.fsdecode(folder), FOLDER)
+            try:
+                self._link_file(source, into, folder, file)
+            finally:
+                os.close(into)
+        return folder + file in self._held
+
+    def bytes_of(self, folder: bytes, file: bytes) -> bytes:
+        """A kept file, whole and not verified; raises OSError."""
+        return self._path(folder, file).read_bytes()
+
+    def open(self, folder: bytes, file: bytes) -> int:
+        """A kept file, open; raises OSError."""
+        return os.open(self._path(folder, file), os.O_RDONLY | os.O_CLOEXEC)
+
+    def differs(self, folder: bytes, file: bytes, *, size: int, mtime_ns: int) -> bool:
+        """Whether a kept file is another than it was with these marks; not when it is kept no more."""
+        try:
+            found = os.stat(self._path(folder, file))
+        except OSError:
+            return False
+        return (found.st_size, found.st_mtime_ns) != (size, mtime_ns)
+
+    def replace(self, folder: bytes, file: bytes, data: bytes) -> None:
+        """Puts a copy of our own in the place of a kept file; raises OSError."""
+        path = self._path(folder, file)
+        temp = path.with_name(path.name + ".new")
+        with open(temp, "wb") as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        os.replace(temp, path)
+
+    def _path(self, folder: bytes, file: bytes) -> Path:
+        return self.folder / "objects" / os.fsdecode(folder) / os.fsdecode(file)
 
     def sizes(self, names: Sequence[bytes]) -> list[int]:
         """The sizes of blobs, -1 for each that is not held or is no blob; raises OSError without git."""

@@ -6,52 +6,67 @@ anew, the old packs and loose objects take room for us alone.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from takeback import faults
+from takeback_acts.files.capture import gitpack
 from takeback_acts.files.capture.node import walk
 from takeback_acts.files.capture.row import Source, oid
 from takeback_acts.files.capture.tree import Tree
 
 _LOOSE = re.compile(r"[0-9a-f]{2}")
-_FAN = 256 * 4
-_MAGIC = b"\377tOc\0\0\0\2"
 # An index goes before its pack: git believes in objects that an index promises.
 _SUFFIXES = (".idx", ".rev", ".pack")
 
 
-def needed(trees: Iterable[Tree]) -> dict[int, set[bytes]]:
-    """The names of the objects that baselines count on, by the number of the keep."""
-    found: dict[int, set[bytes]] = {}
+class Needed(NamedTuple):
+    """The names of objects that baselines count on, and of files of objects, as `FOLDER/NAME`."""
+
+    objects: set[bytes]
+    files: set[bytes]
+
+
+def needed(trees: Iterable[Tree]) -> dict[int, Needed]:
+    """What baselines count on, by the number of the keep."""
+    found: dict[int, Needed] = {}
     for tree in trees:
         for node in walk(tree.top):
-            if node.repository >= 0:
-                found.setdefault(node.repository, set()).update(map(oid, node.digests(Source.GIT)))
+            if node.repository < 0:
+                continue
+            one = found.setdefault(node.repository, Needed(set(), set()))
+            one.objects.update(map(oid, node.digests(Source.GIT)))
+            one.files.update(node.name + b"/" + name for name in node.names_of(Source.KEPT))
     return found
 
 
-def prune(folder: Path, wanted: dict[int, set[bytes]]) -> None:
+def prune(folder: Path, wanted: dict[int, Needed]) -> None:
     """Removes from the keeps in a folder all but what is wanted. Blocks; raises OSError.
 
-    Of several that hold an object, one is left, rather one that the person's repository has too: that takes
-    no room. An index that can't be read stays with its pack.
+    Of several that hold an object that no wanted file holds, one is left, rather one that the person's
+    repository has too: that takes no room. An index that can't be read stays with its pack.
     """
     for keep in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not keep.name.isdigit():
             continue
         if int(keep.name) in wanted:
-            _prune(keep / "objects", set(wanted[int(keep.name)]))
+            _prune(keep / "objects", wanted[int(keep.name)])
         else:
             shutil.rmtree(keep)
         faults.point("files.prune.keep")
 
 
-def _prune(objects: Path, left: set[bytes]) -> None:
-    packs, own_packs = _by_sharing((objects / "pack").glob("*.pack"))
-    loose, own_loose = _by_sharing(_loose(objects))
+def _prune(objects: Path, wanted: Needed) -> None:
+    left = set(wanted.objects)
+    fixed = {objects / os.fsdecode(name) for name in wanted.files}
+    _spare_packs([path for path in fixed if path.suffix == ".pack"], left)
+    _spare_loose([path for path in fixed if _LOOSE.fullmatch(path.parent.name)], left)
+    packs, own_packs = _by_sharing(set((objects / "pack").glob("*.pack")) - fixed)
+    loose, own_loose = _by_sharing(set(_loose(objects)) - fixed)
     spare_packs = _spare_packs(packs, left)
     spare = [*_spare_loose(loose, left), *_spare_loose(own_loose, left)]
     spare_packs += _spare_packs(own_packs, left)
@@ -92,16 +107,8 @@ def _in_pack(index: Path, wanted: set[bytes]) -> set[bytes] | None:
     except FileNotFoundError:
         # So much is left of a pack whose removal or linking was cut off.
         return set()
-    if data[: len(_MAGIC)] != _MAGIC or len(data) < len(_MAGIC) + _FAN:
-        return None
-    start = len(_MAGIC) + _FAN
-    count = int.from_bytes(data[start - 4 : start], "big")
-    # The pack's name tells how long names are: it is a hash itself.
-    length = (len(index.stem) - len("pack-")) // 2
-    if start + count * (length + 8) + 2 * length > len(data):
-        return None
-    names = (data[at : at + length] for at in range(start, start + count * length, length))
-    return {name for name in names if name in wanted}
+    names = gitpack.names(data, gitpack.length_in(index.stem))
+    return None if names is None else {name for name in names if name in wanted}
 
 
 def _by_sharing(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:

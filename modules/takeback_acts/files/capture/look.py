@@ -10,13 +10,15 @@ import stat
 import time
 from collections.abc import Callable
 
+from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import Change, held_folder
-from takeback_acts.files.capture.findings import Fetch, Findings
+from takeback_acts.files.capture.findings import Findings
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.inquiry import Asked, Inquiry
 from takeback_acts.files.capture.intake import same_content
 from takeback_acts.files.capture.marks import mark
 from takeback_acts.files.capture.node import Node, walk
+from takeback_acts.files.capture.repacking import Repacking
 from takeback_acts.files.capture.row import Row, Source, oid
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
@@ -57,9 +59,9 @@ class Look:
                 # It is gone with a folder above it, which is told there or by the next look.
                 self._edits.append(node.unsettle)
 
-    def changes(self, fetch: Fetch) -> list[Change]:
-        """What differs; `fetch` brings contents out of kept git objects into the store, as digests."""
-        return self._findings.changes(fetch)
+    def changes(self, bringing: Bringing, repacking: Repacking) -> list[Change]:
+        """What differs; contents that lie with kept git objects are brought into the store for it."""
+        return self._findings.changes(bringing, repacking)
 
     def apply(self) -> None:
         """Advances the tree to what was seen."""
@@ -109,7 +111,7 @@ class Look:
             except OSError:
                 break
             if stat.S_ISDIR(found.st_mode):
-                return self._directory(node, name, found)
+                return self._directory(folder, node, name, found)
             row = self._taken(folder, node, name, found)
             if row is not None:
                 return self._plain(node, name, row)
@@ -121,9 +123,18 @@ class Look:
         open_ = (node, name) in self.afresh
         if before is not None and before.mark == mark(found) and not before.racy and not open_:
             return before
+        if node.objects:
+            return self._object(folder, node, name, found)
         was = _Was(before) if before is not None and before.source == Source.GIT else None
         row = self._tools.intake.take(folder, name, found, was)
         return row._replace(racy=True) if row is not None and open_ else row
+
+    def _object(self, folder: int, node: Node, name: bytes, found: os.stat_result) -> Row | None:
+        before = node.row(name)
+        # git writes no object in place: what somebody else did with one is read, as of any file.
+        if before is not None and before.mark[:3] != mark(found)[:3]:
+            return self._tools.objects.copy(folder, name, found)
+        return self._tools.objects.take(folder, node, name, found)
 
     def _plain(self, node: Node, name: bytes, row: Row) -> None:
         before, child = node.row(name), node.children.get(name)
@@ -135,7 +146,7 @@ class Look:
             self._findings.add(node, name, before, row)
         self._edits.append(lambda: self._tree.put(node, name, row))
 
-    def _directory(self, node: Node, name: bytes, found: os.stat_result) -> None:
+    def _directory(self, folder: int, node: Node, name: bytes, found: os.stat_result) -> None:
         child, row = node.children.get(name), node.row(name)
         if child is not None:
             self._same_folder(child, found)
@@ -146,6 +157,8 @@ class Look:
             top.left = Source.LEFT_OUT
             self.left.append(top)
         else:
+            if name == b"objects":
+                gather.adopt(folder, node, top)
             gather.fill(top)
             self.left += gather.left
         self._findings.add(node, name, row, held_folder(top))

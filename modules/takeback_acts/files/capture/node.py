@@ -15,13 +15,15 @@ _RACY, _LINKED, _GONE = 1, 2, 4
 
 
 class Node:
-    """A folder. `left` is NONE for one that is entered, else the reason why it is not.
+    """A folder. `left` is NONE for one that is entered, else the reason why it is not; `objects` says that it
+    is the folder of a git repository's objects, or in it, and `repository` has the number of their keep.
 
     The rows are kept in columns. A deleted row stays as a gap until `compact`; `stamp` grows with each edit.
     """
 
     __slots__ = (
         "parent", "name", "number", "own", "uid", "gid", "left", "settled", "children", "stamp", "repository",
+        "objects",
         "_names", "_marks", "_owners", "_flags", "_sources", "_digests", "_targets", "_index", "_gaps",
     )  # fmt: skip
 
@@ -33,7 +35,8 @@ class Node:
         self.settled = False
         self.children: dict[bytes, Node] = {}
         self.stamp = 0
-        self.repository = -1
+        self.objects: bool = parent is not None and parent.objects
+        self.repository: int = parent.repository if parent is not None and parent.objects else -1
         self._names = bytearray()
         self._marks = array("q")
         self._owners = array("Q")
@@ -170,6 +173,13 @@ class Node:
         for at, held in enumerate(self._sources):
             if held == source:
                 yield bytes(self._digests[at * DIGEST : (at + 1) * DIGEST])
+
+    def names_of(self, source: Source) -> list[bytes]:
+        """The names of rows whose contents lie in one kind of place."""
+        if source not in self._sources:
+            return []
+        self.compact()
+        return [name for name, held in zip(self.names(), self._sources, strict=True) if held == source]
 
     def compact(self) -> None:
         """Closes the gaps that deleted rows left."""

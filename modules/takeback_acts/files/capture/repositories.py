@@ -9,16 +9,18 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from takeback_acts.files.capture import gitindex, gitprune, gitrefs
+from takeback_acts.files.capture import gitindex, gitpack, gitprune, gitrefs
 from takeback_acts.files.capture.gitindex import Index, IndexFormatError
 from takeback_acts.files.capture.gitkeep import Keep, LinkError
-from takeback_acts.files.capture.intake import git_name
+from takeback_acts.files.capture.intake import Taker, git_name
 from takeback_acts.files.capture.way import FOLDER
 
 _SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # git indexes no longer paths.
 _LONGEST = 4096
+# A file's name of objects that is longer has a hash of 32 bytes in it.
+_LONG = 60
 
 
 class Repository:
@@ -126,8 +128,8 @@ class Repositories:
             os.close(objects)
         return None
 
-    def prune(self, wanted: dict[int, set[bytes]]) -> None:
-        """Keeps only the objects that are wanted, by the number of the keep; raises OSError."""
+    def prune(self, wanted: dict[int, gitprune.Needed]) -> None:
+        """Keeps only what is wanted, by the number of the keep; raises OSError."""
         self.numbers = {key: number for key, number in self.numbers.items() if number in wanted}
         self._keeps = {number: keep for number, keep in self._keeps.items() if number in wanted}
         gitprune.prune(self._folder, wanted)
@@ -153,6 +155,33 @@ class Repositories:
         except OSError:
             self.notes.append("git.missing")
 
+    def add(self, number: int, source: int, folder: bytes, file: bytes) -> bool:
+        """Keeps one file of an open folder of objects; False where that can't be."""
+        if number < 0:
+            return False
+        keep = self.keep(number)
+        try:
+            if not keep.folder.is_dir():
+                keep.prepare(32 if len(file) > _LONG else 20)
+            return keep.add(source, folder, file)
+        except OSError:
+            return False
+
+    def put_file(self, number: int, path: bytes, contents: Taker) -> str:
+        """Puts a kept file of objects into the store; empty when it is not there whole."""
+        folder, _, name = path.partition(b"/")
+        try:
+            handle = self.keep(number).open(folder, name)
+        except OSError:
+            return ""
+        try:
+            if not gitpack.is_whole(handle, folder, name):
+                return ""
+            os.lseek(handle, 0, os.SEEK_SET)
+            return contents.put_file(handle, os.fstat(handle).st_size)
+        finally:
+            os.close(handle)
+
     def look(self, work: int, path: bytes) -> dict[str, str]:
         """What the references of an open work tree say now, its new objects kept; empty when it is none."""
         with _Folders() as folders:
@@ -169,7 +198,8 @@ class Repositories:
 
     def _open(self, git_dir: int, common: int, path: bytes) -> Repository | None:
         number = self.mirror(common, path)
-        if number is None:
+        # Where nothing was ever added, there is no index.
+        if number is None or not _is(git_dir, b"index", stat.S_ISREG):
             return None
         try:
             index = gitindex.parse(_read(git_dir, b"index"))

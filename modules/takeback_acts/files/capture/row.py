@@ -23,15 +23,16 @@ class Source(IntEnum):
     LEFT_OUT = 8
     MOUNT = 9
     HOME = 10
-    GIT_OBJECTS = 11
+    KEPT = 11
     UNKEPT = 12
 
 
 class Row(NamedTuple):
     """Something in a folder, as the baseline knows it.
 
-    `digest` is the SHA-256 of its bytes, in our store or UNKEPT, or the git object's name, by `source`.
-    `racy` says that it may have been written after it was read without its times showing it.
+    `digest` is the SHA-256 of its bytes, in our store or UNKEPT, or the git object's name, by `source`; a
+    KEPT file of git's objects has none, for its name vouches for its bytes. `racy` says that it may have been
+    written after it was read without its times showing it.
     """
 
     mark: Mark

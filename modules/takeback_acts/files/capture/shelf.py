@@ -17,9 +17,9 @@ from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.tree import Tree
 
-_MAGIC = b"takeback baseline 1 " + sys.byteorder.encode()[:6].ljust(6) + b"\n"
+_MAGIC = b"takeback baseline 2 " + sys.byteorder.encode()[:6].ljust(6) + b"\n"
 _CHECK = 16
-# Above, left, settled, repository; own mark; owner and group; name; the seven columns.
+# Above, left, settled and objects, repository; own mark; owner and group; name; the seven columns.
 _HEAD = struct.Struct("=qBBq5qIII7Q")
 
 
@@ -81,8 +81,8 @@ def _nodes(tree: Tree) -> list[bytes]:
         places[node] = len(places)
         columns = node.columns()
         head = _HEAD.pack(
-            above, node.left, node.settled, node.repository, *node.own, node.uid, node.gid,
-            len(node.name), *map(len, columns),
+            above, node.left, node.settled | node.objects << 1, node.repository, *node.own,
+            node.uid, node.gid, len(node.name), *map(len, columns),
         )  # fmt: skip
         parts += [head, node.name, *columns]
         stack.extend(node.children.values())
@@ -93,13 +93,14 @@ def _top(data: memoryview) -> Node:
     nodes: list[Node] = []
     at = 0
     while at < len(data):
-        above, left, settled, repository, *rest = _HEAD.unpack_from(data, at)
+        above, left, flags, repository, *rest = _HEAD.unpack_from(data, at)
         own, (uid, gid, length), lengths = rest[:5], rest[5:8], rest[8:]
         at += _HEAD.size
         name = bytes(data[at : at + length])
         at += length
         node = Node(nodes[above] if above >= 0 else None, name)
-        node.left, node.settled, node.repository = Source(left), bool(settled), repository
+        node.left, node.settled, node.objects = Source(left), bool(flags & 1), bool(flags & 2)
+        node.repository = repository
         node.own = (own[0], own[1], own[2], own[3], own[4])
         node.uid, node.gid = uid, gid
         columns = []
