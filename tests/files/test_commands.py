@@ -194,15 +194,6 @@ async def test_a_command_of_which_nothing_can_be_put_back_is_in_the_log_as_final
     assert "pipe" in act.reason
 
 
-async def test_a_root_that_is_moved_away_meanwhile_is_said_to_be(bench, root):
-    running = await bench.agent().call("files.begin_command", cwd=str(root), command=["mv"])
-    root.rename(root.with_name("elsewhere"))
-    ended = await bench.agent().call("files.end_command", window=running.window)
-    act = await shown(bench, ended.act)
-    assert act.state == "final"
-    assert "not captured" in act.reason
-
-
 async def test_names_that_are_no_text_come_back(bench, root, snapshot):
     sh(root, "printf x > $(printf 'a\\377b'); mkdir $(printf 'd\\376'); printf y > $(printf 'd\\376')/y")
     before = snapshot(root)

@@ -27,6 +27,7 @@ from takeback_acts.files.windows import Window, Windows
 _TOOL = "files.end_command"
 _LEFT_OUT = "left_out"
 _TOLD = 50
+_MOVED = "the folder was moved here, and stays; what comes back is made of what was captured of it"
 _LISTED = 200
 _MOST_ITEMS = 100_000
 # More blobs than this are named by one list of them.
@@ -71,6 +72,9 @@ class Ledger:
         sorting = await self._sort(window, found, again=any(each.again for each in seen))
         origins = Origins(found, window.birth)
         grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake, origins)
+        grouped.lost += [
+            (path, _MOVED) for each in seen if (path := each.moved_to) and not window.covers(path)
+        ]
         failed = [each.failed for each in seen if each.failed]
         ended = Ended(
             changed=sum(not one.stays for one in sorting.own.values()),

@@ -43,7 +43,8 @@ class Found:
 class Seen:
     """What a window has seen so far, in paths from `/` down; `failed` says why the last look did.
 
-    `again` says that it was opened by an earlier process: what others did meanwhile is in it as well.
+    `moved_to` is where the root was moved to. `again` says that it was opened by an earlier process: what
+    others did meanwhile is in it as well.
     """
 
     paths: dict[bytes, Found] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Seen:
     left_out: set[bytes] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     failed: str = ""
+    moved_to: bytes = b""
     again: bool = False
 
 
@@ -137,7 +139,7 @@ class Rooted:
 
     async def _look(self, *, ending: bool = False) -> Changes:
         self.used = time.monotonic()
-        changes = await self._capture.after(ending=ending)
+        changes = await self._capture.after(ending=ending, open_=bool(self._seen))
         self._unsaved = self._unsaved or bool(changes.paths or changes.refs)
         shared = len(self._seen) > 1
         for seen in self._seen.values():
@@ -157,6 +159,7 @@ class Rooted:
                 shared = shared or (known is not None and known.shared)
                 seen.paths[path] = Found(before, change.after, shared, change.folder.objects)
         seen.refs += changes.refs
+        seen.moved_to = changes.moved_to or seen.moved_to
         seen.left_out |= {join(self.path, inner) for inner in changes.left_out}
         seen.notes += [note for note in changes.notes if note not in seen.notes]
         if changes.by == "built":

@@ -30,12 +30,12 @@ async def test_a_write_within_the_tick_of_the_look_is_seen(rig):
     path = rig.write("file", b"one")
     capture = rig.capture()
     await capture.baseline()
-    node, row = capture._engine._tree.top, capture._engine._tree.top.row(b"file")
+    node, row = capture._engine.tree.top, capture._engine.tree.top.row(b"file")
     assert row.racy
     path.write_bytes(b"two")
     # As if the clock had not moved on between the two writes.
     found = path.stat()
-    capture._engine._tree.put(node, b"file", row._replace(mark=marks.mark(found)))
+    capture._engine.tree.put(node, b"file", row._replace(mark=marks.mark(found)))
     changes = await capture.after()
     assert rig.bytes_before(changes, "file") == b"one"
     await capture.close()
@@ -88,7 +88,7 @@ async def test_a_scanning_process_that_dies_costs_nothing_but_time(rig):
 async def test_the_processes_together_see_each_folder_once(rig):
     capture = rig.capture()
     await capture.baseline()
-    tree = capture._engine._tree
+    tree = capture._engine.tree
     steps = list(tree.steps())
     parts = crew.cut(steps, 3)
     looked = [step.number for part in parts for step in part if step.look]

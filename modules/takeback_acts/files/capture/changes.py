@@ -105,13 +105,15 @@ class Changes:
     """What a look found, in paths and git references, and what must be said about it.
 
     `by` is how it was found: built, watch or scan. `left_out` names the folders seen this time that can be
-    made again and are not captured. `notes` are codes with a path or a reason behind a colon.
+    made again and are not captured. `moved_to` is where the root is now that was moved away. `notes` are
+    codes with a path or a reason behind a colon.
     """
 
     by: str
     paths: list[Change] = field(default_factory=list)
     refs: list[RefMove] = field(default_factory=list)
     left_out: list[bytes] = field(default_factory=list)
+    moved_to: bytes = b""
     notes: list[str] = field(default_factory=list)
 
 
@@ -134,6 +136,7 @@ def joined(first: Changes, second: Changes) -> Changes:
         list(paths.values()),
         list(refs.values()),
         sorted({*first.left_out, *second.left_out}),
+        second.moved_to or first.moved_to,
         [*first.notes, *second.notes],
     )
 

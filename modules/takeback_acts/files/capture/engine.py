@@ -12,7 +12,7 @@ from pathlib import Path
 from takeback.errors import ConflictError, TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture import gitprune, leftout, shelf
+from takeback_acts.files.capture import gitprune, leftout, shelf, uprooted
 from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import Changes
 from takeback_acts.files.capture.gather import Gather, Tools
@@ -29,6 +29,7 @@ from takeback_acts.files.capture.scanner import Scanner
 from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
+from takeback_acts.files.capture.uprooted import Uprooted
 from takeback_acts.files.capture.watch import Watch, WatchError
 from takeback_acts.files.paths import shown
 
@@ -50,19 +51,27 @@ class Options:
 class Engine:
     """A root that is held open, with its tree. Calls block, one at a time."""
 
-    def __init__(self, root: bytes, contents: Contents, folder: Path, home: Home, options: Options) -> None:
+    def __init__(
+        self,
+        root: bytes,
+        contents: Contents,
+        folder: Path,
+        home: Home,
+        options: Options,
+        repositories: Repositories,
+    ) -> None:
         self._path, self._home, self._options = root, home, options
         self._contents = contents
         self._folder = folder
         self._root = beneath.open_folder(root, home)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._repositories = Repositories(folder / "git")
+        self._repositories = repositories
         device = os.fstat(self._root).st_dev
         rules = LeftOut(options.left_out)
         intake = Intake(contents)
         objects = Objects(intake, self._repositories)
         self._tools = Tools(intake, rules, self._repositories, objects, home, device)
-        self._tree = Tree(Node(None, b""))
+        self.tree = Tree(Node(None, b""))
         self._watch: Watch | None = None
         self._scanner = Scanner(self._root, device, self._options.crew_from)
         self._scanned = float("-inf")
@@ -75,9 +84,29 @@ class Engine:
             known = self._shelved()
             self._see(known)
             if known is not None:
-                self._tree = known
+                self.tree = known
                 return self.look(scan=True)
+            changes = self._build()
+            self.save()
+            return changes
+
+    def begin_anew(self) -> Changes:
+        """Builds the baseline; what is on the shelf stays there."""
+        with failures.reported(self._path):
+            self._see(None)
             return self._build()
+
+    def uprooted(self) -> Uprooted | None:
+        """What is known of a root that is not where it was; None when its whole disk may be away."""
+        moved_to = uprooted.where(self._root)
+        if moved_to is None or moved_to == self._path:
+            return None
+        return Uprooted(self.tree, self._repositories, self.device, moved_to, seen_to_go=True)
+
+    @property
+    def device(self) -> int:
+        """The number of the root's file system."""
+        return os.fstat(self._root).st_dev
 
     def look(self, *, scan: bool, ending: bool = False) -> Changes:
         """What differs from the baseline, which is advanced.
@@ -98,14 +127,13 @@ class Engine:
 
     def _look(self, scan: bool) -> Changes:
         self._check_root()
-        look = Look(self._tree, self._root, self._tools)
+        look = Look(self.tree, self._root, self._tools)
         try:
             with failures.reported(self._path):
                 changes = Changes(self._ask(look, scan))
                 look.examine()
-                bringing = Bringing(self._contents, self._repositories, keeping=self._tools.intake.keeping)
                 repacking = Repacking(look.tour, self._repositories, self._contents)
-                changes.paths = look.changes(bringing, repacking)
+                changes.paths = look.changes(self.bringing, repacking)
                 moves = RefMoves(self._repositories, look)
                 changes.refs = moves.found()
                 self._contents.sync()
@@ -133,11 +161,11 @@ class Engine:
             "refs": {path.hex(): refs for path, refs in self._repositories.refs.items()},
         }
         with failures.reported(os.fsencode(self._folder)):
-            shelf.save(self._folder / "baseline", self._tree, meta)
+            shelf.save(self._folder / "baseline", self.tree, meta)
 
     def prune(self) -> None:
         """Lets go of the kept git objects that neither this baseline nor the one on the shelf counts on."""
-        trees = [self._tree]
+        trees = [self.tree]
         with failures.reported(os.fsencode(self._folder)):
             # One that can't be read counts on nothing.
             with contextlib.suppress(ShelfError):
@@ -160,7 +188,7 @@ class Engine:
 
     def live(self) -> set[str]:
         """The digests of blobs in the tree."""
-        return {digest.hex() for node in walk(self._tree.top) for digest in node.digests(Source.BLOB)}
+        return {digest.hex() for node in walk(self.tree.top) for digest in node.digests(Source.BLOB)}
 
     def _shelved(self) -> Tree | None:
         try:
@@ -174,8 +202,7 @@ class Engine:
         if meta["identity"] != _identity(self._root) or tuple(meta["rules"]) != self._tools.left_out.rules:
             self._notes.append("baseline.rebuilt: the root or the rules are others")
             return None
-        self._repositories.numbers = {(device, inode): number for device, inode, number in meta["keeps"]}
-        self._repositories.refs = {bytes.fromhex(path): refs for path, refs in meta["refs"].items()}
+        self._repositories.recall(meta)
         return tree
 
     def _build(self) -> Changes:
@@ -192,10 +219,9 @@ class Engine:
             )
         self._contents.sync()
         self._check_root()
-        self._tree = Tree(top)
+        self.tree = Tree(top)
         self._repositories.settle({})
         self._scanned = time.monotonic()
-        self.save()
         left_out = sorted(node.path() for node in gather.left if node.left == Source.LEFT_OUT)
         return Changes("built", left_out=left_out, notes=self._said())
 
@@ -216,13 +242,13 @@ class Engine:
 
     def _ask(self, look: Look, scan: bool) -> str:
         due = time.monotonic() - self._scanned > self._options.scan_every
-        dirty = self._watch.dirty(self._tree.top) if self._watch is not None else []
+        dirty = self._watch.dirty(self.tree.top) if self._watch is not None else []
         if self._watch is not None and self._watch.lost:
             self._notes.append(f"watch.lost: {self._watch.lost}")
             again = self._watch.lost == "overflow"
             self._unsee()
             if again:
-                self._see(self._tree)
+                self._see(self.tree)
             scan = True
         if self._watch is None or scan or due:
             self._scan(look)
@@ -234,21 +260,26 @@ class Engine:
             asked.names |= names
             asked.mode = asked.mode or mode
         # No event tells that there is room by now.
-        for noted in (self._tree.linked, self._tree.racy if self._short else {}):
+        for noted in (self.tree.linked, self.tree.racy if self._short else {}):
             for node, names in noted.items():
                 look.inquiry.ask(node).names |= names
         self._short = False
         return "watch"
 
     def _scan(self, look: Look) -> None:
-        nodes, found, closed = self._scanner.scan(self._tree)
+        nodes, found, closed = self._scanner.scan(self.tree)
         look.inquiry.differs(nodes, found)
-        for node, names in self._tree.racy.items():
+        for node, names in self.tree.racy.items():
             look.inquiry.ask(node).names |= names
         for node, names, open_ in closed:
             look.inquiry.ask(node).names |= names | open_
             look.afresh.update((node, name) for name in open_)
         self._scanned = time.monotonic()
+
+    @property
+    def bringing(self) -> Bringing:
+        """What brings contents out of kept git objects into the store."""
+        return Bringing(self._contents, self._repositories, keeping=self._tools.intake.keeping)
 
     def _check_root(self) -> None:
         try:

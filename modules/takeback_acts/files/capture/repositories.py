@@ -6,8 +6,9 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from takeback_acts.files.capture import gitindex, gitpack, gitprune, gitrefs
 from takeback_acts.files.capture.gitindex import Index, IndexFormatError
@@ -79,6 +80,11 @@ class Repositories:
         self.refs: dict[bytes, dict[str, str]] = {}
         self.fresh: dict[bytes, dict[str, str]] = {}
         self.notes: list[str] = []
+
+    def recall(self, meta: Mapping[str, Any]) -> None:
+        """Takes over what lay on the shelf."""
+        self.numbers = {(device, inode): number for device, inode, number in meta["keeps"]}
+        self.refs = {bytes.fromhex(path): refs for path, refs in meta["refs"].items()}
 
     def settle(self, now: dict[bytes, dict[str, str]]) -> None:
         """Takes over what references say now; a repository without any is forgotten."""
