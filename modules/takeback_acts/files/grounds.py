@@ -9,11 +9,13 @@ from takeback.context import Scope
 from takeback.errors import RefusedError
 from takeback_acts.files import beneath, paths, roots
 from takeback_acts.files.beneath import Home
+from takeback_acts.files.capture import gitplaces
 
 
 def chosen(scope: Scope | None, given: Sequence[str], cwd: str, home: Home) -> tuple[bytes, ...]:
     """The roots of a command: those given, else an agent's granted folder or the person's git work tree, or
-    the current folder itself. None lies in another. Blocks.
+    the current folder itself. None lies in another. To the person's linked work tree belongs its repository.
+    Blocks.
 
     Raises RefusedError `files.root_wide`, `scope.outside`, `files.home`, and what opening a folder raises.
     """
@@ -22,7 +24,7 @@ def chosen(scope: Scope | None, given: Sequence[str], cwd: str, home: Home) -> t
     elif scope is not None:
         found = [_granted(scope, roots.resolve(scope, cwd))]
     else:
-        found = [_usual(_resolved(None, cwd))]
+        found = _usual(_resolved(None, cwd))
     for root in found:
         roots.require(scope, root)
         os.close(beneath.open_folder(root, home))
@@ -50,7 +52,7 @@ def _granted(scope: Scope, cwd: bytes) -> bytes:
     return max((top for top in tops if paths.beneath(cwd, top)), key=len)
 
 
-def _usual(cwd: bytes) -> bytes:
+def _usual(cwd: bytes) -> list[bytes]:
     top = work_tree(cwd)
     root = top if top is not None and not _is_wide(top) else cwd
     if _is_wide(root):
@@ -59,7 +61,9 @@ def _usual(cwd: bytes) -> bytes:
             f"All of {paths.shown(root)} would have to be looked through to see what the command changes",
             "Run it in a project's folder, or say which folder to watch: `--root DIR`.",
         )
-    return root
+    # A commit in a linked work tree is made in the repository that it belongs to.
+    places = gitplaces.elsewhere(root) if root == top else None
+    return [root] if places is None else [root, places.common]
 
 
 def _is_wide(root: bytes) -> bool:

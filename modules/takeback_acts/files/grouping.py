@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from takeback_acts.files.rooted import Found
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import Entry
 
+# Moved back, it would be wrong, and what was pushed would pass for what was not.
+_REMOTES = re.compile(rb"/\.git/(?:modules/.+/)?refs/remotes(?:/|\Z)")
 _LONGEST = 4096
 _DEEPEST = 190
 
@@ -96,6 +99,9 @@ class _Grouping:
             self._lose(path, "the mode of a folder is not put back")
             return at + 1
         end = self._end(at) if was or now else at + 1
+        if one.after.kind != "absent" and _REMOTES.search(path):
+            self._lose(path, "it stays, for it tells what a remote has")
+            return end
         if doubt := self._origins.doubt(path, one):
             self._lose(path, doubt)
             return end

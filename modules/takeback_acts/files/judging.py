@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from takeback.errors import NotFoundError, TakebackError
 from takeback_acts.files import beneath, gitfiles, trees
 from takeback_acts.files.beneath import Spot
+from takeback_acts.files.capture.gitpushed import Pushed
 from takeback_acts.files.merge import is_text, merge
 from takeback_acts.files.models import Back, Effect
 from takeback_acts.files.paths import content, resource
@@ -73,7 +74,7 @@ class Judge:
     settings: FilesSettings
     force: bool
     made: dict[str, bytes] = field(default_factory=dict)
-    branches: Collection[str] = ()
+    pushed: Pushed = field(default_factory=lambda: Pushed(()))
 
     def look_ahead(self, cases: Iterable[Case]) -> None:
         """Fetches together what the cases will need one after another."""
@@ -98,18 +99,12 @@ class Judge:
             case.action, case.reason, case.want = "skip", "unchanged", case.now
         elif case.homeless:
             case.action, case.reason = "conflict", "its folder is gone"
-        elif self._pushed(case):
-            self._keep_or_force(case, "the branch was pushed, so others may have what is on it")
+        elif self.pushed.holds(case.spot.path):
+            self._keep_or_force(case, "what it points to was pushed, so others may have it")
         elif now.same(after) or self._is_same_index(case):
             case.want = self._wanted(case)
         elif not self._moved(case) and not self._merged(case):
             self._refuse_or_force(case)
-
-    def _pushed(self, case: Case) -> bool:
-        if case.back.resource not in self.branches or not case.now.state.same(case.back.after):
-            return False
-        data = self._current(case.spot, case.now.state)
-        return data is not None and gitfiles.is_pushed(case.spot, data)
 
     def _is_same_index(self, case: Case) -> bool:
         """Whether somebody has only looked at a git work tree since."""
@@ -183,6 +178,8 @@ class Judge:
 
     def _kept(self, state: State) -> bytes | None:
         """What the act left, when it was text and kept for a merge."""
+        if state.kind != "file":
+            return None
         try:
             return self.supply.read(state.sha256)
         except NotFoundError:

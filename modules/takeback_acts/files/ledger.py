@@ -11,7 +11,7 @@ from anyio import to_thread
 from takeback.context import Context
 from takeback.errors import TakebackError
 from takeback.store import Store, Transaction
-from takeback_acts.files import accounts, ancestry, gitfiles, grouping, manifests
+from takeback_acts.files import accounts, ancestry, gitfiles, grouping, manifests, refbacks
 from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.choices import Choices
@@ -75,6 +75,8 @@ class Ledger:
         grouped.lost += [
             (path, _MOVED) for each in seen if (path := each.moved_to) and not window.covers(path)
         ]
+        moves = await to_thread.run_sync(refbacks.of, window.roots, [each.refs for each in seen])
+        grouped.lost += moves.outside
         failed = [each.failed for each in seen if each.failed]
         ended = Ended(
             changed=sum(not one.stays for one in sorting.own.values()),
@@ -85,9 +87,11 @@ class Ledger:
         ended.notes += grouping.told(grouped.lost, _TOLD)
         if sorting.coincident:
             await self._choices.offer(window, {path: found[path] for path in sorting.coincident}, origins)
-        if not ended.changed and not failed:
+        if not ended.changed and not failed and not moves.outside:
             return ended
         row = self._row(window, grouped, ended, exit_code=exit_code, interrupted=interrupted)
+        if "inverse_input" in row:
+            row["inverse_input"]["refs"] = [move.model_dump() for move in moves.inside]
         row["input"]["refs"] = [_moved(move) for each in seen for move in each.refs][:_LISTED]
         ended.act = await self._write(ctx, window, row, grouped, intake)
         return ended
@@ -146,11 +150,9 @@ class Ledger:
         if grouped.items and len(grouped.items) <= _MOST_ITEMS:
             items = [item.dump() for item in grouped.items]
             row["inverse_tool"] = "files.restore"
-            branches = [resource(item.path) for item in grouped.items if gitfiles.is_branch(item.path)]
             row["inverse_input"] = {
                 "root": resource(_around(window, grouped)),
                 "items": items,
-                "branches": branches,
                 "stays": [
                     {"resource": resource(path), "reason": reason} for path, reason in grouped.lost[:_TOLD]
                 ],

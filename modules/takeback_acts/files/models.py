@@ -93,15 +93,24 @@ class Stay(_In):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
+class RefBack(_In):
+    """A reference that the act moved, of the repository with this git folder; empty is absent."""
+
+    git: Resource
+    ref: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    old: Annotated[str, StringConstraints(max_length=4096)]
+    new: Annotated[str, StringConstraints(max_length=4096)]
+
+
 class Restore(_In):
     """Paths to put back, all or none, every one of them beneath `root`; `stays` are told, and left alone.
 
-    `branches` are those among them that are files of git's branches, which stay where they are once pushed.
+    `refs` are the references of git that the paths would put back, which stay where they are once pushed.
     """
 
     root: Resource
     items: list[Back] = Field(min_length=1, max_length=100_000)
-    branches: list[Resource] = Field(default_factory=list, max_length=100_000)
+    refs: list[RefBack] = Field(default_factory=list, max_length=100_000)
     stays: list[Stay] = Field(default_factory=list, max_length=100)
 
 

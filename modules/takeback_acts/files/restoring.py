@@ -13,6 +13,7 @@ from takeback_acts.files import accounts, beneath, failures, paths, roots, stagi
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
+from takeback_acts.files.capture.gitpushed import Moved, Pushed
 from takeback_acts.files.interrupted import Interrupted
 from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
@@ -55,8 +56,8 @@ class Restorer:
             _require_expected(ctx, cases)
             await intake.durable()
         supply = self._actor.supply({**intake.small, **overlay.data})
-        branches = frozenset(args.branches)
-        judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data), branches=branches)
+        pushed = Pushed([Moved(paths.parse(one.git)[0], one.ref, one.old, one.new) for one in args.refs])
+        judge = Judge(supply, self._settings, ctx.force, made=dict(overlay.data), pushed=pushed)
         await to_thread.run_sync(_decide, judge, cases)
         effects = [effect for case in cases for effect in case.effects()]
         effects += [Effect(resource=one.resource, action="skip", reason=one.reason) for one in args.stays]
