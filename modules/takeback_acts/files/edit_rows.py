@@ -8,16 +8,16 @@ from typing import Any
 from takeback_acts.files.edit_models import EndEdit
 from takeback_acts.files.grouping import Back
 from takeback_acts.files.open_edits import OpenEdit
-from takeback_acts.files.paths import encode, resource, shown
+from takeback_acts.files.paths import resource, shown
 
 _TOOL = "files.end_edit"
 _TOLD = 50
 
 
 def edit_row(
-    edit: OpenEdit, backs: Sequence[Back], notes: Sequence[str], args: EndEdit, root: str
+    edit: OpenEdit, backs: Sequence[Back], notes: Sequence[str], args: EndEdit, root: bytes
 ) -> dict[str, Any]:
-    """The arguments of `undo.record` for these paths of an edit, within `root`."""
+    """The arguments of `act` for these paths of an edit, within `root`."""
     coincident = [shown(back.path) for back in backs if back.path in edit.shared]
     why = [*notes, *(f"coincident: {path:.600}" for path in coincident)][:_TOLD]
     tail = ", interrupted" if args.interrupted else ""
@@ -31,13 +31,11 @@ def edit_row(
         },
         "summary": f"{_summary(backs):.900}{tail}",
         "why": [line[:1000] for line in why],
-        "inverse_tool": "files.restore",
-        "inverse_input": {"root": resource(encode(root)), "items": [back.dump() for back in backs]},
-        "touched": [
-            {"resource": name, "before": before, "after": after}
-            for back in backs
-            for name, before, after in back.touched
-        ],
+        "inverse": (
+            "files.restore",
+            {"root": resource(root), "items": [back.dump() for back in backs]},
+        ),
+        "touched": [triple for back in backs for triple in back.touched],
         "blobs": sorted(_named(backs)),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
 from takeback.module import Host
-from takeback.store import Transaction
+from takeback.store import Job, Transaction
 from takeback_acts.files import accounts, ancestry, failures, folders, images, manifests, paths, roots
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Folders, Spot
@@ -30,8 +30,10 @@ from takeback_acts.files.script import Item
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import NOTHING, Seen
 from takeback_acts.files.windows import Windows
+from takeback_core.undo import act
 
 _HOUR_NS = 3600 * 10**9
+_SMALL = 64 * 1024
 # What no path can be like: the edit is under way, and what it leaves there is not known.
 _UNDER_WAY = Seen(State(kind="file"))
 
@@ -161,22 +163,24 @@ class Edits:
 
     async def _end(self, ctx: Context, edit: OpenEdit, args: EndEdit) -> EndedEdit:
         with self._actor.intake(accounts.captured(edit.origin)) as intake:
-            changes, notes = await self._changes(edit, args, intake)
+            changes, notes, above = await self._changes(edit, args, intake)
             if not changes:
                 self._open.remove(edit)
                 self._host.store.submit(lambda tx: self._windows.unnote(tx, edit.id), ride=True)
                 return EndedEdit(notes=notes)
-            await self._keep(edit, changes, intake)
-            act = await self._record(ctx, edit, changes, notes, args)
-        for back, seen in changes:
-            self._open.moved_on(edit, back.path, back.before, seen)
-        self._host.store.submit(self._open.save_all, ride=True)
+            await intake.durable()
+            kept = self._keep(edit, changes, intake, above)
+            act = await self._record(ctx, edit, [back for back, _ in changes], notes, args, kept)
+        if any(self._open):
+            for back, seen in changes:
+                self._open.moved_on(edit, back.path, back.before, seen)
+            self._host.store.submit(self._open.save_all, ride=True)
         return EndedEdit(act=act, changed=len(changes), notes=notes)
 
     async def _changes(
         self, edit: OpenEdit, args: EndEdit, intake: Intake
-    ) -> tuple[list[tuple[Back, Seen]], list[str]]:
-        """Each path that is not as it was, with what lies there; and what can't be told."""
+    ) -> tuple[list[tuple[Back, Seen]], list[str], dict[str, str]]:
+        """Each path that is not as it was, with what lies there; what can't be told; what leads there."""
         found, notes = [], []
         given = None if args.images is None else images.by_path(args.images)
         with Folders(self._actor.home) as places:
@@ -190,25 +194,29 @@ class Edits:
                     continue
                 if not seen.state.same(one.state):
                     found.append((Back(one.path, one.state, seen.state), seen))
-        return found, notes
+            return found, notes, ancestry.identities(places.leading)
 
     async def _now(self, one: Before, places: Folders, intake: Intake) -> Seen:
         try:
             with failures.reported(one.path):
                 spot = places.spot(one.path)
-                seen = await self._actor.observe(spot, Digester())
-                # What did not change need not be kept once more.
-                return seen if seen.state.same(one.state) else await self._actor.observe(spot, intake)
+                if one.state.size > _SMALL:
+                    seen = await self._actor.observe(spot, Digester())
+                    if seen.state.same(one.state):
+                        # What did not change need not be kept once more.
+                        return seen
+                return await self._actor.observe(spot, intake)
         except NotFoundError:
             self._actor.landmarks.require_there(one.path)
             return NOTHING
 
-    async def _keep(self, edit: OpenEdit, changes: Sequence[tuple[Back, Seen]], intake: Intake) -> None:
-        """Makes durable what the act will name, before any row stands for it."""
+    def _keep(
+        self, edit: OpenEdit, changes: Sequence[tuple[Back, Seen]], intake: Intake, above: Mapping[str, str]
+    ) -> Job[None]:
+        """Queues what keeps all that the act will name, for the commit of its row."""
         backs = [back for back, _ in changes]
         lists = {state.manifest for back in backs for state in (back.before, back.after)} - {""}
         anew = [back.path for back in backs if "dir" in (back.before.kind, back.after.kind)]
-        above = await to_thread.run_sync(ancestry.above, [back.path for back in backs])
         mark = self._actor.landmarks.note(above, anew)
         items = [Item(_spot(back.path), Seen(back.before), seen) for back, seen in changes]
 
@@ -219,39 +227,47 @@ class Edits:
             self._windows.unnote(tx, edit.id)
             self._windows.note(tx, edit.id, items)
 
-        await intake.durable()
-        kept = self._host.store.submit(keep)
+        kept = self._host.store.submit(keep, ride=True)
         intake.rides(kept)
-        await kept.wait()
-        faults.point("files.edit_kept")
+        return kept
 
     async def _record(
         self,
         ctx: Context,
         edit: OpenEdit,
-        changes: Sequence[tuple[Back, Seen]],
+        backs: Sequence[Back],
         notes: list[str],
         args: EndEdit,
+        kept: Job[None],
     ) -> str:
-        backs = [back for back, _ in changes]
-        shared = [back for back in backs if back.path in edit.shared]
         own = [back for back in backs if back.path not in edit.shared]
         self._open.remove(edit)
+        recorded = ""
         try:
-            acts = [
-                await self._host.ctx.call("undo.record", edit_row(edit, [one], notes, args, "/"))
-                for one in shared
-            ]
+            for back in backs:
+                if back.path in edit.shared:
+                    row = edit_row(edit, [back], notes, args, b"/")
+                    recorded = await _act(self._host.ctx, row, kept)
             if own:
-                root = paths.shown(roots.around(ctx.scope, [back.path for back in own]))
-                acts.append(await ctx.call("undo.record", edit_row(edit, own, notes, args, root)))
+                root = roots.around(ctx.scope, [back.path for back in own])
+                recorded = await _act(ctx, edit_row(edit, own, notes, args, root), kept)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._open.put_back(edit)
             raise
         faults.point("files.edit_recorded")
-        recorded: Any = acts[-1]
-        return str(recorded.id)
+        return recorded
+
+
+async def _act(ctx: Context, row: Mapping[str, Any], kept: Job[None]) -> str:
+    """Records an act that has happened; in the commit of its row is what it names, or it does not stand."""
+    async with act(ctx, **row) as opened:
+        try:
+            await kept.wait()
+        except BaseException:
+            opened.nothing_is_left()
+            raise
+        return opened.id
 
 
 def _spot(path: bytes) -> Spot:

@@ -45,7 +45,8 @@ class Capture:
         The call has a handle where anything was. Raises what keeping raises.
         """
         folder = event.folder or session.folder
-        paths = await to_thread.run_sync(places.real_paths, event.paths, folder)
+        # A few looks at a disk that the agent is at work on; a thread would take longer to be woken.
+        paths = places.real_paths(event.paths, folder)
         wanted = [path for path in paths if not places.within(path, self._off)]
         if not wanted:
             call.handle = ""

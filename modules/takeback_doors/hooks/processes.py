@@ -53,9 +53,8 @@ def ancestors(pid: int) -> Iterator[Process]:
 
 def agent_of(gate: int) -> Process | None:
     """The agent that runs a gate: the process above it, shells in between that only start the gate aside."""
-    above = list(ancestors(gate))[1:]
-    for process in above:
-        if not _starts_gate(process.pid):
+    for process in ancestors(gate):
+        if process.pid != gate and not _starts_gate(process.pid):
             return process if process.pid > 1 else None
     return None
 
