@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.agents_e2e.model import Model
 
 SECONDS = 120
-AGENTS = ("claude", "gemini", "opencode")
+AGENTS = ("claude", "codex", "gemini", "opencode")
 
 
 def installed():
@@ -71,6 +71,10 @@ class Agent:
         path = str(self.root / name)
         return {
             "claude": ("Write", {"file_path": path, "content": text}),
+            "codex": (
+                "apply_patch",
+                _patch(f"Add File: {name}", *(f"+{line}" for line in text.splitlines())),
+            ),
             "gemini": ("write_file", {"file_path": path, "content": text}),
             "opencode": ("write", {"filePath": path, "content": text}),
         }[self.name]
@@ -83,6 +87,7 @@ class Agent:
                 ("Read", {"file_path": path}),
                 ("Edit", {"file_path": path, "old_string": old, "new_string": new}),
             ],
+            "codex": [("apply_patch", _patch(f"Update File: {name}", "@@", f"-{old}", f"+{new}"))],
             "gemini": [
                 (
                     "replace",
@@ -98,7 +103,13 @@ class Agent:
     def shell(self, command):
         """The step that runs a command."""
         given = {"command": command, "description": "as asked"}
+        if self.name == "codex":
+            return "exec_command", {"cmd": command}
         return {"claude": "Bash", "gemini": "run_shell_command", "opencode": "bash"}[self.name], given
+
+
+def _patch(header, *lines):
+    return "\n".join(["*** Begin Patch", f"*** {header}", *lines, "*** End Patch", ""])
 
 
 def _claude(agent, address):
@@ -109,6 +120,19 @@ def _claude(agent, address):
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "IS_SANDBOX": "1",
     }
+
+
+def _codex(agent, address):
+    settings = agent.home / ".codex" / "config.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(
+        'model = "gpt-5.5"\nmodel_provider = "x"\n'
+        f'[model_providers.x]\nname = "x"\nbase_url = "{address}/v1"\n'
+        'wire_api = "responses"\nenv_key = "X_KEY"\n'
+    )
+    # New hooks wait for a person's trust, which nobody can give here.
+    flags = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    return ["codex", "exec", *flags, "--dangerously-bypass-hook-trust"], {"X_KEY": "x"}
 
 
 def _gemini(agent, address):
@@ -139,4 +163,4 @@ def _opencode(agent, address):
     return ["opencode", "run"], {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
-_RUNS = {"claude": _claude, "gemini": _gemini, "opencode": _opencode}
+_RUNS = {"claude": _claude, "codex": _codex, "gemini": _gemini, "opencode": _opencode}
