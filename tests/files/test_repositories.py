@@ -2,10 +2,12 @@
 
 import hashlib
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from takeback_acts.files.capture import gitobjects
-from tests.files.test_commands import Running, sh, shown
+from tests.files.test_commands import Running, _kernel, sh, shown
 
 pytestmark = pytest.mark.anyio
 
@@ -234,3 +236,56 @@ async def test_what_was_destroyed_with_its_only_copy_is_said_and_not_put_back_em
     assert any(str(repo / "file") in line for line in told)
     assert any("/.git/objects/" in line for line in told)
     assert bench.uri("file") not in {item.resource for item in act.touched}
+
+
+# ---------------------------------------------------------------------- what is kept, and for how long
+
+
+async def _left_behind(kernel, repo):
+    """A baseline that has moved on from objects that nobody has any more."""
+    person = kernel.enter("cli:person")
+    async with Running(person, repo):
+        pass
+    sh(
+        repo,
+        f"git rm -q file; git commit -q --amend -m 'without'; git stash drop -q;"
+        f"git branch -qD side; {_PURGE}",
+    )
+    async with Running(person, repo):
+        pass
+    return person
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_gc_removes_and_counts_the_objects_that_nothing_needs(tmp_path, repo, restarted):
+    async with _kernel(tmp_path) as kernel:
+        person = await _left_behind(kernel, repo)
+        if not restarted:
+            await _collected(person)
+    if restarted:
+        async with _kernel(tmp_path) as kernel:
+            person = kernel.enter("cli:person")
+            # It is swept by itself once the module starts.
+            with anyio.fail_after(10):
+                while (await person.call("files.gc", {}, rehearsal_={})).git_files:
+                    await anyio.lowlevel.checkpoint()
+    kept = list((tmp_path / "home").rglob("git/*/objects/??/*"))
+    assert [path for path in kept if path.stat().st_nlink == 1] == []
+
+
+async def _collected(person):
+    told = await person.call("files.gc", {}, rehearsal_={})
+    done = await person.call("files.gc")
+    assert told.git_files == done.git_files > 0
+    assert told.freed_bytes == done.freed_bytes > 0
+    assert (await person.call("files.gc")).git_files == 0
+
+
+async def test_what_was_pruned_is_kept_anew_when_it_is_needed_again(bench, repo, linked):
+    sh(repo, "git gc -q")
+    agent, person = bench.agent(), bench.person()
+    async with Running(agent, repo) as removed:
+        sh(repo, "rm -rf .git")
+    await person.call("files.gc", grace_hours=0)
+    await bench.undo(removed.ended.act)
+    await undone(bench, repo, "rm -rf .git")

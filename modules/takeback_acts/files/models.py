@@ -326,8 +326,12 @@ class Versions(BaseModel):
 
 
 class Swept(BaseModel):
-    """What the store forgot, or would: how many blobs, and their bytes."""
+    """What the store forgot, or would: how many blobs, and their bytes.
+
+    `git_files` are files of git's objects that were held; only those that nobody else has free any bytes.
+    """
 
     deleted: int
     freed_bytes: int
     kept: int
+    git_files: int = 0

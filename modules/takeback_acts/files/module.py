@@ -134,10 +134,11 @@ class FilesModule(Module):
             await sleep(_MINUTE)
 
     async def _sweep(self, ctx: Context, hours: float, share: float | None = None) -> models.Swept:
-        if not ctx.dry_run:
-            await self._shelves.forget_unused()
+        pruned = await self._shelves.forget_unused(dry_run=ctx.dry_run)
         store, grace = self.host.store, hours * 3600
-        return await sweeping.sweep(ctx, store, self._blobs, self._live, grace_seconds=grace, share=share)
+        swept = await sweeping.sweep(ctx, store, self._blobs, self._live, grace_seconds=grace, share=share)
+        freed = swept.freed_bytes + pruned.freed
+        return swept.model_copy(update={"git_files": pruned.files, "freed_bytes": freed})
 
     async def _live(self) -> set[str]:
         # Edits first: what passes from one to an act meanwhile is in the one or the other.

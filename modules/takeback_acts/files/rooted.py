@@ -12,6 +12,7 @@ from takeback.errors import ConflictError
 from takeback_acts.files.accounts import BASELINE, Account
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.changes import REPACKED, Changes, Held, RefMove
+from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.contents import StoredContents
 from takeback_acts.files.paths import join, split
 from takeback_acts.files.staging import is_temporary
@@ -108,10 +109,10 @@ class Rooted:
             if self.idle:
                 await self._save()
 
-    async def prune(self) -> None:
+    async def prune(self, *, dry_run: bool) -> Pruned:
         """Lets go of kept git objects that no baseline counts on any more."""
         async with self._turn:
-            await self._capture.prune()
+            return await self._capture.prune(dry_run=dry_run)
 
     async def close(self) -> None:
         """Lets go of the root. With an open window the shelf stays as it was when that began."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
 from takeback_acts.files.accounts import Account
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture import shelf
+from takeback_acts.files.capture import gitprune, shelf
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.engine import Options
+from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.capture.node import walk
 from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.shelf import ShelfError
@@ -41,7 +44,7 @@ class Shelves:
     def rooted(self, root: bytes) -> Rooted:
         """The capture of a root."""
         if root not in self._rooted:
-            place = self._folder / hashlib.sha256(root).hexdigest()[:32]
+            place = self._folder / _name(root)
             contents = StoredContents(self._packs)
             capture = Capture(root, contents, place, self._home, self._options)
             self._rooted[root] = Rooted(root, capture, contents)
@@ -76,12 +79,26 @@ class Shelves:
             found |= await one.live()
         return found | await to_thread.run_sync(self._shelved)
 
-    async def forget_unused(self) -> None:
-        """Removes baselines that nobody has used for long, and what the others do not need any more."""
-        held = {hashlib.sha256(root).hexdigest()[:32] for root in self._rooted}
-        await to_thread.run_sync(self._remove_unused, held)
+    async def forget_unused(self, *, dry_run: bool) -> Pruned:
+        """Removes baselines that nobody has used for long, and the kept git objects that no other needs."""
+        held = {_name(root) for root, one in self._rooted.items() if one.used}
+        pruned = await to_thread.run_sync(partial(self._remove_unused, held, dry_run=dry_run))
+        for root in await to_thread.run_sync(self._roots):
+            if root not in self._rooted:
+                self.rooted(root).used = 0.0
         for one in list(self._rooted.values()):
-            await one.prune()
+            pruned += await one.prune(dry_run=dry_run)
+        return pruned
+
+    def _roots(self) -> list[bytes]:
+        """The roots that have kept git objects."""
+        found = []
+        for path in self._folder.glob("*/git"):
+            with contextlib.suppress(ShelfError):
+                known = shelf.load(path.with_name("baseline"))
+                if known is not None:
+                    found.append(bytes.fromhex(known[1]["root"]))
+        return found
 
     def _shelved(self) -> set[str]:
         found: set[str] = set()
@@ -95,8 +112,15 @@ class Shelves:
                 found |= {name.hex() for node in walk(top) for name in node.digests(Source.BLOB)}
         return found
 
-    def _remove_unused(self, held: set[str]) -> None:
-        before = time.time() - _UNUSED_SECONDS
+    def _remove_unused(self, held: set[str], *, dry_run: bool) -> Pruned:
+        before, pruned = time.time() - _UNUSED_SECONDS, Pruned()
         for path in self._folder.glob("*/baseline"):
             if path.parent.name not in held and path.stat().st_mtime < before:
-                shutil.rmtree(path.parent)
+                pruned += gitprune.prune(path.parent / "git", {}, dry_run=dry_run)
+                if not dry_run:
+                    shutil.rmtree(path.parent)
+        return pruned
+
+
+def _name(root: bytes) -> str:
+    return hashlib.sha256(root).hexdigest()[:32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from anyio import Lock, to_thread
@@ -11,10 +12,11 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from takeback.errors import ConflictError, NotFoundError, RefusedError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home
-from takeback_acts.files.capture import uprooted
+from takeback_acts.files.capture import gitprune, uprooted
 from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import NOTHING, Changes, Held, held, joined
 from takeback_acts.files.capture.engine import Engine, Options
+from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.capture.intake import Contents, Intake
 from takeback_acts.files.capture.repositories import Repositories
 from takeback_acts.files.capture.uprooted import Uprooted
@@ -65,11 +67,20 @@ class Capture:
             if self._engine is not None:
                 await to_thread.run_sync(self._engine.save)
 
-    async def prune(self) -> None:
+    async def prune(self, *, dry_run: bool = False) -> Pruned:
         """Lets go of kept git objects that no baseline of this root counts on any more; for now and then."""
         async with self._turn:
-            if self._engine is not None:
-                await to_thread.run_sync(self._engine.prune)
+            return await to_thread.run_sync(partial(self._prune, dry_run=dry_run))
+
+    def _prune(self, *, dry_run: bool) -> Pruned:
+        if self._engine is not None:
+            return self._engine.prune(dry_run=dry_run)
+        # What is known of a root that is away by now may be all that there is of it.
+        if self._old is not None:
+            return Pruned()
+        with failures.reported(os.fsencode(self._folder)):
+            wanted = gitprune.needed(gitprune.shelved(self._folder))
+            return gitprune.prune(self._folder / "git", wanted, dry_run=dry_run)
 
     async def close(self, *, save: bool = True) -> None:
         """Lets go of the root; saves the baseline, unless the one on the shelf is still needed."""

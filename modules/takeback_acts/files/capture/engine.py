@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import Changes
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.gitobjects import Objects
+from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.capture.intake import Contents, Intake
 from takeback_acts.files.capture.leftout import LeftOut
 from takeback_acts.files.capture.look import Look
@@ -163,14 +163,11 @@ class Engine:
         with failures.reported(os.fsencode(self._folder)):
             shelf.save(self._folder / "baseline", self.tree, meta)
 
-    def prune(self) -> None:
+    def prune(self, *, dry_run: bool) -> Pruned:
         """Lets go of the kept git objects that neither this baseline nor the one on the shelf counts on."""
-        trees = [self.tree]
         with failures.reported(os.fsencode(self._folder)):
-            # One that can't be read counts on nothing.
-            with contextlib.suppress(ShelfError):
-                trees += [known[0] for known in [shelf.load(self._folder / "baseline")] if known is not None]
-            self._repositories.prune(gitprune.needed(trees))
+            wanted = gitprune.needed([self.tree, *gitprune.shelved(self._folder)])
+            return self._repositories.prune(wanted, dry_run=dry_run)
 
     def close(self) -> None:
         """Saves, and ends."""

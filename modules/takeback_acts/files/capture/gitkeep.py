@@ -59,7 +59,8 @@ class Keep:
 
     def add(self, source: int, folder: bytes, file: bytes) -> bool:
         """Links one file of an open folder in `objects`; whether it is held. Raises LinkError, OSError."""
-        if folder + file not in self._held:
+        # What was linked once may have been pruned since.
+        if folder + file not in self._held or not self._path(folder, file).exists():
             (self.folder / "objects" / os.fsdecode(folder)).mkdir(mode=0o700, exist_ok=True)
             into = os.open(self.folder / "objects" / os.fsdecode(folder), FOLDER)
             try:
@@ -178,6 +179,7 @@ class Keep:
         try:
             os.link(file, file, src_dir_fd=source, dst_dir_fd=into, follow_symlinks=False)
         except FileExistsError:
+            self._renew(source, into, file)
             self._held.add(folder + file)
             return 0
         except FileNotFoundError:
@@ -186,6 +188,14 @@ class Keep:
             raise LinkError(*error.args) from None
         self._held.add(folder + file)
         return 1
+
+    def _renew(self, source: int, into: int, file: bytes) -> None:
+        """Links a file anew that somebody has cut short, or that a crash left so."""
+        with contextlib.suppress(FileNotFoundError):
+            now, kept = (os.stat(file, dir_fd=folder, follow_symlinks=False) for folder in (source, into))
+            if now.st_size > kept.st_size:
+                os.unlink(file, dir_fd=into)
+                os.link(file, file, src_dir_fd=source, dst_dir_fd=into, follow_symlinks=False)
 
 
 def environment() -> dict[str, str]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from takeback import faults
-from takeback_acts.files.capture import gitpack
+from takeback_acts.files.capture import gitpack, shelf
 from takeback_acts.files.capture.node import walk
 from takeback_acts.files.capture.row import Source, oid
+from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tree import Tree
 
 _LOOSE = re.compile(r"[0-9a-f]{2}")
@@ -29,6 +31,9 @@ class Needed(NamedTuple):
 
     objects: set[bytes]
     files: set[bytes]
+
+
+_NOTHING = Needed(set(), set())
 
 
 def needed(trees: Iterable[Tree]) -> dict[int, Needed]:
@@ -44,23 +49,50 @@ def needed(trees: Iterable[Tree]) -> dict[int, Needed]:
     return found
 
 
-def prune(folder: Path, wanted: dict[int, Needed]) -> None:
+def shelved(folder: Path) -> list[Tree]:
+    """The baseline on the shelf of a root; one that can't be read counts on nothing."""
+    try:
+        known = shelf.load(folder / "baseline")
+    except ShelfError:
+        return []
+    return [known[0]] if known is not None else []
+
+
+@dataclass
+class Pruned:
+    """How many kept files of objects went, or would, and the bytes that only they took of the disk."""
+
+    files: int = 0
+    freed: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(self.files + other.files, self.freed + other.freed)
+
+
+def prune(folder: Path, wanted: Mapping[int, Needed], *, dry_run: bool = False) -> Pruned:
     """Removes from the keeps in a folder all but what is wanted. Blocks; raises OSError.
 
     Of several that hold an object that no wanted file holds, one is left, rather one that the person's
     repository has too: that takes no room. An index that can't be read stays with its pack.
     """
+    pruned = Pruned()
     for keep in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not keep.name.isdigit():
             continue
-        if int(keep.name) in wanted:
-            _prune(keep / "objects", wanted[int(keep.name)])
-        else:
+        number = int(keep.name)
+        for path, place in _spare(keep / "objects", wanted.get(number, _NOTHING)):
+            _remove(path, pruned, dry_run=dry_run)
+            faults.point(place)
+        if number not in wanted and not dry_run:
             shutil.rmtree(keep)
         faults.point("files.prune.keep")
+    return pruned
 
 
-def _prune(objects: Path, wanted: Needed) -> None:
+def _spare(objects: Path, wanted: Needed) -> Iterator[tuple[Path, str]]:
+    """What is not wanted, in the order in which it goes."""
+    if not objects.is_dir():
+        return
     left = set(wanted.objects)
     fixed = {objects / os.fsdecode(name) for name in wanted.files}
     _spare_packs([path for path in fixed if path.suffix == ".pack"], left)
@@ -70,11 +102,9 @@ def _prune(objects: Path, wanted: Needed) -> None:
     spare_packs = _spare_packs(packs, left)
     spare = [*_spare_loose(loose, left), *_spare_loose(own_loose, left)]
     spare_packs += _spare_packs(own_packs, left)
-    for path in spare:
-        path.unlink()
-        faults.point("files.prune.loose")
+    yield from ((path, "files.prune.loose") for path in spare)
     for pack in spare_packs:
-        _remove(pack)
+        yield from ((pack.with_suffix(suffix), "files.prune.pack") for suffix in _SUFFIXES)
 
 
 def _spare_packs(packs: list[Path], left: set[bytes]) -> list[Path]:
@@ -123,7 +153,12 @@ def _loose(objects: Path) -> Iterator[Path]:
             yield from fan.iterdir()
 
 
-def _remove(pack: Path) -> None:
-    for suffix in _SUFFIXES:
-        pack.with_suffix(suffix).unlink(missing_ok=True)
-        faults.point("files.prune.pack")
+def _remove(path: Path, pruned: Pruned, *, dry_run: bool) -> None:
+    try:
+        about = path.stat()
+        if not dry_run:
+            path.unlink()
+    except FileNotFoundError:
+        return
+    pruned.files += 1
+    pruned.freed += about.st_size if about.st_nlink == 1 else 0

@@ -13,6 +13,7 @@ from typing import Any
 from takeback_acts.files.capture import gitindex, gitpack, gitprune, gitrefs
 from takeback_acts.files.capture.gitindex import Index, IndexFormatError
 from takeback_acts.files.capture.gitkeep import Keep, LinkError
+from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.capture.intake import Taker, git_name
 from takeback_acts.files.capture.way import FOLDER
 
@@ -134,11 +135,12 @@ class Repositories:
             os.close(objects)
         return None
 
-    def prune(self, wanted: dict[int, gitprune.Needed]) -> None:
+    def prune(self, wanted: dict[int, gitprune.Needed], *, dry_run: bool) -> Pruned:
         """Keeps only what is wanted, by the number of the keep; raises OSError."""
-        self.numbers = {key: number for key, number in self.numbers.items() if number in wanted}
-        self._keeps = {number: keep for number, keep in self._keeps.items() if number in wanted}
-        gitprune.prune(self._folder, wanted)
+        if not dry_run:
+            self.numbers = {key: number for key, number in self.numbers.items() if number in wanted}
+            self._keeps = {number: keep for number, keep in self._keeps.items() if number in wanted}
+        return gitprune.prune(self._folder, wanted, dry_run=dry_run)
 
     def looks_like_git(self, folder: int) -> bool:
         """Whether an open folder is a git folder: of a work tree, a submodule, or a bare repository."""
