@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 from takeback import faults
 from takeback.context import Context
 from takeback.store import Job, Store, Transaction
-from takeback_acts.files import ancestry, failures, manifests, mounts, recovery, staging, trees
+from takeback_acts.files import ancestry, failures, itemlist, manifests, mounts, recovery, staging, trees
 from takeback_acts.files.accounts import Account
 from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.blobs import Blobs, Intake
@@ -105,6 +105,7 @@ class Actor:
         `places` are the open folders of the plan's items. Raises what `undo.begin` and `Script.run` raise;
         everything is then as it was.
         """
+        listed = _listed(plan, intake)
         await intake.durable()
         faults.point("files.kept")
         script, key = Script(plan.items), staging.fresh()
@@ -114,9 +115,9 @@ class Actor:
         try:
             async with self._hands.on(script, supply) as run:
                 # Queued before `undo.begin`, so that it is in the same commit.
-                kept = self._store.submit(self._capture(plan, intake, script, key, above), ride=True)
+                kept = self._store.submit(self._capture(plan, intake, script, key, above, listed), ride=True)
                 intake.rides(kept)
-                async with self._act(ctx, plan) as opened:
+                async with self._act(ctx, plan, listed) as opened:
                     faults.point("files.begun")
                     try:
                         # In the same commit, and yet it can have failed alone.
@@ -135,10 +136,17 @@ class Actor:
             raise
 
     def _capture(
-        self, plan: Plan, intake: Intake, script: Script, key: str, above: Mapping[str, str]
+        self,
+        plan: Plan,
+        intake: Intake,
+        script: Script,
+        key: str,
+        above: Mapping[str, str],
+        listed: str | None,
     ) -> Callable[[Transaction], None]:
         """The transaction that keeps what an act will destroy, and how to recover it."""
         lists = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
+        lists |= {listed} if listed is not None else set()
         anew = [item.spot.path for item in plan.items if "dir" in (item.now.state.kind, item.want.state.kind)]
         write = self.landmarks.note(above, anew)
 
@@ -165,15 +173,16 @@ class Actor:
             if job.error is not None:
                 self._ending[key] = self._store.submit(partial(recovery.end, id=key), ride=True)
 
-    def _act(self, ctx: Context, plan: Plan) -> AbstractAsyncContextManager[BegunAct]:
+    def _act(self, ctx: Context, plan: Plan, listed: str | None) -> AbstractAsyncContextManager[BegunAct]:
+        back = inverse(plan) if listed is None else {"root": resource(plan.root), "listed": listed}
         return act(
             ctx,
             tool=plan.tool,
             input=plan.input,
             summary=plan.summary,
-            inverse=("files.restore", inverse(plan)),
+            inverse=("files.restore", back),
             touched=touched(plan.items),
-            blobs=_named(plan.items),
+            blobs=_named(plan.items) if listed is None else [listed],
         )
 
 
@@ -220,6 +229,14 @@ def foreseen(items: Sequence[Item], action: str) -> list[Effect]:
         Effect(resource=name, action="delete" if after == "absent" else action, version=after)
         for name, _, after in touched(items)
     ]
+
+
+def _listed(plan: Plan, intake: Intake) -> str | None:
+    """The blob that lists what takes a plan back, where that is too much for a row."""
+    if len(plan.items) <= itemlist.MOST_IN_ROW or any(item.source is not None for item in plan.items):
+        return None
+    items = ((item.spot.path, item.now.state, item.want.state) for item in plan.items)
+    return intake.data(itemlist.dump(items))
 
 
 def _named(items: Sequence[Item]) -> list[str]:

@@ -11,7 +11,7 @@ from anyio import to_thread
 from takeback.context import Context
 from takeback.errors import TakebackError
 from takeback.store import Store, Transaction
-from takeback_acts.files import accounts, ancestry, gitfiles, grouping, manifests, refbacks
+from takeback_acts.files import accounts, ancestry, gitfiles, grouping, itemlist, manifests, refbacks
 from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.capture.changes import RefMove
 from takeback_acts.files.choices import Choices
@@ -21,7 +21,6 @@ from takeback_acts.files.models import Ended
 from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import beneath, resource, shown
 from takeback_acts.files.rooted import Found, Seen
-from takeback_acts.files.trees import Entry, dump
 from takeback_acts.files.windows import Window, Windows
 
 _TOOL = "files.end_command"
@@ -29,9 +28,6 @@ _LEFT_OUT = "left_out"
 _TOLD = 50
 _MOVED = "the folder was moved here, and stays; what comes back is made of what was captured of it"
 _LISTED = 200
-_MOST_ITEMS = 100_000
-# More blobs than this are named by one list of them.
-_NAMED = 2_000
 
 
 class Ledger:
@@ -147,12 +143,10 @@ class Ledger:
             "summary": f"Ran {words:.800}: changed {many}{tail}",
             "why": [line[:1000] for line in why][:100],
         }
-        if grouped.items and len(grouped.items) <= _MOST_ITEMS:
-            items = [item.dump() for item in grouped.items]
+        if grouped.items:
             row["inverse_tool"] = "files.restore"
             row["inverse_input"] = {
                 "root": resource(_around(window, grouped)),
-                "items": items,
                 "stays": [
                     {"resource": resource(path), "reason": reason} for path, reason in grouped.lost[:_TOLD]
                 ],
@@ -163,22 +157,20 @@ class Ledger:
                 for name, before, after in item.touched
             ]
         else:
-            too_many = f"more than {_MOST_ITEMS} paths changed" if grouped.items else ""
-            row["final_reason"] = (
-                too_many or (ended.notes[-1] if ended.notes else "nothing is left to undo")[:200]
-            )
+            row["final_reason"] = (ended.notes[-1] if ended.notes else "nothing is left to undo")[:200]
         return row
 
     async def _write(
         self, ctx: Context, window: Window, row: dict[str, Any], grouped: Grouped, intake: Intake
     ) -> str:
-        lists = grouped.manifests
-        names = grouped.digests
-        if len(names) > _NAMED:
-            bulk = intake.data(dump(_files(grouped)))
-            lists.add(bulk)
-            names = lists
-        row["blobs"] = sorted(names) if "inverse_tool" in row else []
+        lists, names = grouped.manifests, grouped.digests
+        if len(grouped.items) > itemlist.MOST_IN_ROW:
+            listed = await to_thread.run_sync(lambda: intake.data(itemlist.dump(grouped.items)))
+            row["inverse_input"]["listed"] = listed
+            lists, names = lists | {listed}, {listed}
+        elif grouped.items:
+            row["inverse_input"]["items"] = [item.dump() for item in grouped.items]
+        row["blobs"] = sorted(names)
         note = await self._note(grouped)
 
         def keep(tx: Transaction) -> None:
@@ -242,15 +234,6 @@ def _around(window: Window, grouped: Grouped) -> bytes:
         if all(beneath(item.path, root) for item in grouped.items):
             return root
     return b"/"
-
-
-def _files(grouped: Grouped) -> list[Entry]:
-    return [
-        Entry(item.path, state)
-        for item in grouped.items
-        for state in (item.before, item.after)
-        if state.kind == "file"
-    ]
 
 
 def _notes(seen: Sequence[Seen]) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from takeback_acts.files.paths import beneath
+from takeback_acts.files.ancestry import lineage
 
 
 class Locks:
@@ -32,4 +32,9 @@ class Locks:
 
 
 def _related(some: frozenset[bytes], others: frozenset[bytes]) -> bool:
-    return any(beneath(one, other) or beneath(other, one) for one in some for other in others)
+    return _leads_to(some, others) or _leads_to(others, some)
+
+
+def _leads_to(some: frozenset[bytes], others: frozenset[bytes]) -> bool:
+    """Whether one of them is one of the others or a folder around it."""
+    return any(not some.isdisjoint(lineage(other)) for other in others)

@@ -25,12 +25,18 @@ def note(tx: Transaction, digests: Iterable[str]) -> None:
 
 
 async def listed(store: Store, blobs: Blobs, named: Collection[str]) -> set[str]:
-    """What the manifests among these blobs list."""
+    """What the manifests among these blobs list, and those among that."""
     found: set[str] = set()
-    for manifest in await _known(store) & set(named):
-        entries = trees.load(await blobs.read(manifest))
-        found |= {entry.state.sha256 for entry in entries if entry.state.sha256}
-    return found
+    known = await _known(store)
+    waiting = known & set(named)
+    while waiting:
+        manifest = waiting.pop()
+        known.discard(manifest)
+        for entry in trees.load(await blobs.read(manifest)):
+            found |= {entry.state.sha256, entry.state.manifest}
+            if entry.state.manifest in known:
+                waiting.add(entry.state.manifest)
+    return found - {""}
 
 
 async def forget_gone(store: Store, blobs: Blobs) -> None:

@@ -105,11 +105,13 @@ class RefBack(_In):
 class Restore(_In):
     """Paths to put back, all or none, every one of them beneath `root`; `stays` are told, and left alone.
 
-    `refs` are the references of git that the paths would put back, which stay where they are once pushed.
+    `listed` is the blob that lists them, where they are too many to be `items`. `refs` are the references of
+    git that the paths would put back, which stay where they are once pushed.
     """
 
     root: Resource
-    items: list[Back] = Field(min_length=1, max_length=100_000)
+    items: list[Back] = Field(default_factory=list, max_length=100_000)
+    listed: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     refs: list[RefBack] = Field(default_factory=list, max_length=100_000)
     stays: list[Stay] = Field(default_factory=list, max_length=100)
 
@@ -117,7 +119,7 @@ class Restore(_In):
 class Resources(_In):
     """Resources of files."""
 
-    resources: list[Resource] = Field(max_length=400_000)
+    resources: list[Resource] = Field(max_length=40_000_000)
 
 
 class Sweep(_In):

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
-from takeback_acts.files import accounts, beneath, failures, paths, roots, staging
+from takeback_acts.files import accounts, beneath, failures, itemlist, paths, roots, staging
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
@@ -40,12 +40,22 @@ class Restorer:
         Raises RefusedError `scope.confined`, `scope.outside`, ConflictError `undo.changed`, `files.conflict`,
         NotFoundError `files.blob_missing`, TakebackError `files.unreachable`.
         """
+        args = await self._at_hand(args)
         targets = [_path(ctx, args.root, item) for item in args.items]
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             intake = self._actor.intake(accounts.UNDO)
             with failures.reported(targets[0]), Folders(self._actor.home) as folders, intake:
                 return await self._restore(ctx, args, targets, folders, intake)
+
+    async def _at_hand(self, args: Restore) -> Restore:
+        """The same with its items, also those that are listed elsewhere."""
+        if args.listed is not None:
+            items = itemlist.load(await self._actor.blobs.read(args.listed))
+            return args.model_copy(update={"items": items})
+        if not args.items:
+            raise UsageError("files.path", "There is nothing to put back", "Name at least one path.")
+        return args
 
     async def _restore(
         self, ctx: Context, args: Restore, targets: Sequence[bytes], folders: Folders, intake: Intake

@@ -54,7 +54,8 @@ class Supply:
         wanted = [sha256 for sha256 in digests if sha256 not in self._at_hand]
         for start in range(0, len(wanted), _PORTION):
             portion = wanted[start : start + _PORTION]
-            rows = self._fetch(portion)
+            asked, brought = self._portion
+            rows = brought if asked.issuperset(portion) else self._fetch(portion)
             for sha256 in portion:
                 if sha256 not in rows:
                     self._packs.require(sha256)

@@ -39,7 +39,7 @@ class RecordAct(_In):
     summary: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     inverse_tool: ToolName | None = None
     inverse_input: dict[str, Any] = Field(default_factory=dict)
-    touched: list[Touched] = Field(default_factory=list, max_length=200_000)
+    touched: list[Touched] = Field(default_factory=list, max_length=20_000_000)
     why: list[str] = Field(default_factory=list, max_length=100)
     blobs: list[Digest] = Field(default_factory=list, max_length=20_000)
     final_reason: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
@@ -57,7 +57,7 @@ class ConfirmAct(_In):
     id: Id
     summary: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = None
     inverse_input: dict[str, Any] | None = None
-    touched: list[Touched] | None = Field(default=None, max_length=200_000)
+    touched: list[Touched] | None = Field(default=None, max_length=20_000_000)
     blobs: list[Digest] | None = Field(default=None, max_length=20_000)
 
 
