@@ -1,5 +1,7 @@
 """Recorded sessions of every agent: each act is the agent's, and a rewind leaves nothing of the session."""
 
+import json
+
 import pytest
 
 from takeback.errors import ConflictError
@@ -173,9 +175,9 @@ async def test_a_turn_is_taken_back_alone(desk):
     later = [{**event, "prompt_id": "second"} for event in desk.events("claude")]
     at = next(number for number, event in enumerate(later) if is_before(event))
     for number, event in enumerate(later[: at + 2]):
-        for key in ("tool_use_id",):
-            if key in event:
-                event[key] += "-again"
+        event.pop("tool_response", None)  # what it found this time is another text
+        if "tool_use_id" in event:
+            event["tool_use_id"] += "-again"
         await desk.bring("claude", event)
         if number == at:
             (desk.root / "a.txt").write_text("three\n")
@@ -223,6 +225,35 @@ async def test_a_persons_edit_meanwhile_survives(desk):
     await desk.rewind(session=SESSION, skip_conflicts=True)
     assert (desk.root / "d" / "c.txt").read_text() == "of a person\n"
     assert (desk.root / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("agent", ["claude", "gemini"])
+async def test_what_a_person_saved_while_the_agent_asked_is_not_taken_for_the_agents(desk, agent):
+    path = desk.root / "a.txt"
+    begin, end = [event for event in desk.events(agent) if is_before(event) or is_after(event)][:2]
+    await desk.bring(agent, begin)
+    path.write_text("one\nof the person\n")
+    path.write_text("two\nof the person\n")
+    told = json.loads(json.dumps(end).replace(r'"one\n"', r'"one\nof the person\n"'))
+    assert told != end
+    await desk.bring(agent, told)
+    (act,) = await desk.acts()
+    assert act.actor == "module:files"
+    assert any(line.startswith("coincident") for line in act.why)
+    await desk.rewind(agent=agent)
+    assert path.read_text() == "two\nof the person\n"
+
+
+@pytest.mark.parametrize("before", [b"one\r\n", b"\xef\xbb\xbfone\n", b"one"])
+async def test_an_agent_that_reads_text_in_its_own_way_is_still_the_one(desk, before):
+    path = desk.root / "a.txt"
+    path.write_bytes(before)
+    begin, end = [event for event in desk.events("claude") if is_before(event) or is_after(event)][:2]
+    await desk.bring("claude", begin)
+    path.write_text("two\n")
+    await desk.bring("claude", end)
+    await desk.rewind(agent="claude")
+    assert path.read_bytes() == before
 
 
 def _works(desk, agent):

@@ -51,12 +51,14 @@ class BegunEdit(BaseModel):
 class EndEdit(_In):
     """An edit that is over. `interrupted` says that nobody has told its end.
 
-    With `images` it was over at an earlier moment: what lay there then.
+    With `images` it was over at an earlier moment: what lay there then. `found` is what the tool itself says
+    it found at paths when it began, as text.
     """
 
     id: EditId
     interrupted: bool = False
     images: list[Image] | None = Field(default=None, max_length=_MOST_PATHS)
+    found: dict[Path, str] = Field(default_factory=dict, max_length=_MOST_PATHS)
 
 
 class EndedEdit(BaseModel):

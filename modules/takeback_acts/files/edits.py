@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -168,6 +169,8 @@ class Edits:
                 self._open.remove(edit)
                 self._host.store.submit(lambda tx: self._windows.unnote(tx, edit.id), ride=True)
                 return EndedEdit(notes=notes)
+            between = await images.touched_meanwhile(edit.befores, args.found, self._actor.blobs)
+            edit = replace(edit, shared=edit.shared | between)
             await intake.durable()
             kept = self._keep(edit, changes, intake, above)
             act = await self._record(ctx, edit, [back for back, _ in changes], notes, args, kept)

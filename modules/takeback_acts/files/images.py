@@ -10,11 +10,13 @@ from anyio import to_thread
 
 from takeback.errors import RefusedError, UsageError
 from takeback_acts.files import births, paths
-from takeback_acts.files.blobs import Intake
+from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.edit_models import Image
 from takeback_acts.files.open_edits import Before, OpenEdit
 from takeback_acts.files.states import ABSENT, State
 from takeback_acts.files.trees import Seen
+
+_MOST_COMPARED = 4 << 20
 
 
 def by_path(given: Iterable[Image]) -> dict[bytes, Image]:
@@ -49,6 +51,32 @@ async def after(one: Before, given: Mapping[bytes, Image], edit: OpenEdit, now: 
             "It stays when the rest is taken back.",
         )
     return left
+
+
+async def touched_meanwhile(befores: Iterable[Before], found: Mapping[str, str], blobs: Blobs) -> set[bytes]:
+    """The paths at which a tool says it found another text than was kept before it.
+
+    Somebody saved in between, as while the agent asked a person whether it may. What the tool says decides
+    only whose act it is, never which bytes come back. Tools read text in ways of their own, so line ends
+    don't count.
+    """
+    said = {
+        paths.canonical(paths.encode(path)): _plain(text.encode(errors="replace"))
+        for path, text in found.items()
+    }
+    return {
+        one.path
+        for one in befores
+        if one.path in said
+        and one.state.kind == "file"
+        and one.state.size <= _MOST_COMPARED
+        and _plain(await blobs.read(one.state.sha256)) != said[one.path]
+    }
+
+
+def _plain(data: bytes) -> bytes:
+    text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    return text.replace("\r\n", "\n").rstrip("\n").encode()
 
 
 def _state(image: Image, intake: Intake) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anyio import to_thread
@@ -59,12 +59,20 @@ class Capture:
         return list(begun.notes)
 
     async def end_edit(
-        self, session: Session, call: Call, *, interrupted: bool, images: Images | None = None
+        self,
+        session: Session,
+        call: Call,
+        *,
+        interrupted: bool,
+        images: Images | None = None,
+        found: Mapping[str, str] | None = None,
     ) -> list[str]:
         """Records what a tool changed at the paths; answers what could not be told."""
         asked: dict[str, Any] = {"id": call.handle, "interrupted": interrupted}
         if images is not None:
             asked["images"] = list(images)
+        if found:
+            asked["found"] = {places.real_paths([path], "/")[-1]: text for path, text in found.items()}
         ended = await self._passing_on(session).call("files.end_edit", asked)
         return list(ended.notes)
 

@@ -31,6 +31,8 @@ _GIVEN = ("tool_input", "toolInput", "args", "toolArgs", "arguments", "input")
 _FOLDER = ("cwd", "workingDirectory", "working_directory", "directory", "workspace_roots", "workspaceRoots")
 _COMMAND = ("command", "cmd", "script")
 _LONGEST = 200
+_ANSWER = ("tool_response", "toolResponse", "tool_result", "toolResult")
+_FOUND = ("originalFile", "originalContent")
 _BACKGROUND = ("run_in_background", "runInBackground", "is_background", "background")
 
 
@@ -38,7 +40,8 @@ class Event(NamedTuple):
     """One event. Texts are empty where the agent did not say; `given` is the tool's input.
 
     `part` is the helper of the agent that it is about. `call` is the agent's own number of a call of a tool,
-    `likeness` is the same for all calls of one tool with one input.
+    `likeness` is the same for all calls of one tool with one input. `found` is what the tool says it found
+    at paths when it began.
     """
 
     agent: str
@@ -52,6 +55,7 @@ class Event(NamedTuple):
     tool: str
     given: Any
     folder: str
+    found: Mapping[str, str] = {}
 
     @property
     def work(self) -> Work:
@@ -98,7 +102,20 @@ def event_of(agent: str, told: Mapping[str, Any]) -> Event:
         tool=tool,
         given=given,
         folder=_text(told, _FOLDER),
+        found=_found(next((told[key] for key in _ANSWER if key in told), None)),
     )
+
+
+def _found(answer: Any) -> dict[str, str]:
+    """What a tool's answer says of a file as it was before, by its path."""
+    if not isinstance(answer, dict):
+        return {}
+    shown = answer.get("returnDisplay")
+    for one in (answer, shown if isinstance(shown, dict) else {}):
+        path, text = one.get("filePath"), next((one[key] for key in _FOUND if key in one), None)
+        if isinstance(path, str) and path.startswith("/") and isinstance(text, str):
+            return {path: text}
+    return {}
 
 
 def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -119,7 +119,8 @@ class Taker:
             return
         await call.ready.wait()
         if self._calls.end(call):
-            await self._close(session, call, images=None if spooled is None else spooled.images)
+            images = None if spooled is None else spooled.images
+            await self._close(session, call, images=images, found=event.found)
 
     async def _settle(self, session: Session, event: Event) -> None:
         """Ends what the agent has left open, when it says that it is done or begins something else."""
@@ -134,7 +135,13 @@ class Taker:
             await self._close(session, call, interrupted=True)
 
     async def _close(
-        self, session: Session, call: Call, *, interrupted: bool = False, images: Images | None = None
+        self,
+        session: Session,
+        call: Call,
+        *,
+        interrupted: bool = False,
+        images: Images | None = None,
+        found: Mapping[str, str] | None = None,
     ) -> None:
         what = call.tool or call.work
         try:
@@ -142,7 +149,9 @@ class Taker:
                 if call.why and not interrupted:
                     await self._capture.record_loss(session, what, call.why)
             elif call.work == "edit":
-                notes = await self._capture.end_edit(session, call, interrupted=interrupted, images=images)
+                notes = await self._capture.end_edit(
+                    session, call, interrupted=interrupted, images=images, found=found
+                )
                 self._note_all(call, what, notes)
             elif not any(other.handle == call.handle for other in self._calls.of(session)):
                 await self._capture.end_command(session, call.handle)
