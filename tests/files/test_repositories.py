@@ -157,6 +157,13 @@ async def test_a_clone_that_was_undone_can_be_redone(bench, root):
     assert facts(root / "copy") == after
 
 
+@pytest.mark.parametrize("packing", PACKING)
+async def test_a_root_that_is_cloned_anew_is_what_it_was(bench, repo, packing):
+    sh(repo, PACKING[packing])
+    sh(repo.parent, "git clone -q root keep")
+    await undone(bench, repo, "rm -rf root; git clone -q keep root", top=repo.parent)
+
+
 async def test_a_nested_repository_and_a_submodule_come_back(bench, repo, tmp_path):
     origin = tmp_path / "origin"
     origin.mkdir()

@@ -11,7 +11,7 @@ from takeback_acts.files import trees
 from takeback_acts.files.blobs import Intake
 from takeback_acts.files.capture.changes import REPACKED, Held
 from takeback_acts.files.origins import Origins
-from takeback_acts.files.paths import beneath, content, resource, shown
+from takeback_acts.files.paths import beneath, content, resource, shown, split
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import Entry
@@ -99,9 +99,10 @@ class _Grouping:
             self._lose(path, "the mode of a folder is not put back")
             return at + 1
         end = self._end(at) if was or now else at + 1
-        if one.after.kind != "absent" and _REMOTES.search(path):
-            self._lose(path, "it stays, for it tells what a remote has")
-            return end
+        if _REMOTES.search(path) and not was and any(map(self._tells_of_remote, self._order[at:end])):
+            if not now:
+                self._lose(path, "it stays, for it tells what a remote has")
+            return at + 1
         if doubt := self._origins.doubt(path, one):
             self._lose(path, doubt)
             return end
@@ -117,6 +118,11 @@ class _Grouping:
         else:
             self._made.items.append(Back(path, before, after))
         return end
+
+    def _tells_of_remote(self, path: bytes) -> bool:
+        """Whether a file says where a branch of a remote is; its HEAD only names one of them."""
+        one = self._found.get(path)
+        return one is not None and one.after.kind == "file" and split(path)[1] != b"HEAD"
 
     def _end(self, at: int) -> int:
         top, end = self._order[at], at + 1
