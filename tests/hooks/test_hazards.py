@@ -197,7 +197,7 @@ async def test_what_an_agent_left_open_that_is_gone_is_settled_at_the_next_start
 
 
 async def test_a_folder_that_is_switched_off_is_left_alone(place, root):
-    async with open_kernel(place / "home", hook={"off": [str(root)]}) as kernel:
+    async with open_kernel(place / "home", files={"not_captured": [str(root)]}) as kernel:
         desk = Desk(kernel, root)
         await desk.play("claude", desk.events("claude"))
         assert await desk.acts() == []

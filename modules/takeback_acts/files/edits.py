@@ -18,7 +18,17 @@ from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
 from takeback.module import Host
 from takeback.store import Job, Transaction
-from takeback_acts.files import accounts, ancestry, failures, folders, images, manifests, paths, roots
+from takeback_acts.files import (
+    accounts,
+    ancestry,
+    failures,
+    folders,
+    grounds,
+    images,
+    manifests,
+    paths,
+    roots,
+)
 from takeback_acts.files.acting import Actor
 from takeback_acts.files.beneath import Folders, Spot
 from takeback_acts.files.blobs import Intake
@@ -28,6 +38,7 @@ from takeback_acts.files.grouping import Back
 from takeback_acts.files.open_edits import Before, OpenEdit, OpenEdits
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.script import Item
+from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import NOTHING, Seen
 from takeback_acts.files.windows import Windows
@@ -42,11 +53,12 @@ _UNDER_WAY = Seen(State(kind="file"))
 class Edits:
     """Captures paths before somebody else's tool runs, and records after it what it did to them."""
 
-    def __init__(self, host: Host, actor: Actor, windows: Windows, hours: float) -> None:
+    def __init__(self, host: Host, actor: Actor, windows: Windows, settings: FilesSettings) -> None:
         self._host = host
         self._actor = actor
         self._windows = windows
-        self._longest = int(hours * _HOUR_NS)
+        self._longest = int(settings.window_hours * _HOUR_NS)
+        self._off = settings.not_captured
         self._open = OpenEdits(host.store)
         self._turn = anyio.Lock()
 
@@ -63,7 +75,8 @@ class Edits:
     async def begin(self, ctx: Context, args: BeginEdit) -> BegunEdit:
         """Keeps what lies at the paths now; again with the same id it does nothing.
 
-        A path that can't be captured is named in the notes, and left out. Raises what keeping bytes raises.
+        A path that can't be captured is named in the notes and left out; one in a folder for which capture is
+        switched off is left out. Raises what keeping bytes raises.
         """
         await self._end_lost()
         async with self._turn:
@@ -106,6 +119,8 @@ class Edits:
             for written in args.paths:
                 try:
                     path = roots.target(ctx.scope, written)
+                    if grounds.switched_off(path, self._off):
+                        continue
                     if given is None:
                         before = await self._before(path, places, intake)
                     else:

@@ -101,7 +101,7 @@ class FilesModule(Module):
         if await self._interrupted.look_back():
             self.host.log.warning("an act that a crash interrupted could not be cleared up yet; see doctor")
         self._commands = self._commanding(opened)
-        self._edits = Edits(self.host, actor, opened, self._settings.window_hours)
+        self._edits = Edits(self.host, actor, opened, self._settings)
         try:
             async with self._edits.life(), self._commands.life(tasks):
                 tasks.start_soon(self._sweep_daily)

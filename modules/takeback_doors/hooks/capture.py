@@ -23,9 +23,8 @@ Images = Sequence[dict[str, Any]]
 class Capture:
     """Calls files on behalf of a session's agent, within the folders that are captured for it."""
 
-    def __init__(self, host: Host, off: Sequence[str]) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._off = [os.path.realpath(os.path.expanduser(folder)) for folder in off]
 
     async def settle_in(self, session: Session, folder: str) -> bool:
         """Captures the folder that the session is in, and on the first time those granted to its agent."""
@@ -47,13 +46,9 @@ class Capture:
         folder = event.folder or session.folder
         # A few looks at a disk that the agent is at work on; a thread would take longer to be woken.
         paths = places.real_paths(event.paths, folder)
-        wanted = [path for path in paths if not places.within(path, self._off)]
-        if not wanted:
-            call.handle = ""
-            return []
-        asked: dict[str, Any] = {"id": call.id, "paths": wanted, "tool": event.tool or "edit"}
+        asked: dict[str, Any] = {"id": call.id, "paths": paths, "tool": event.tool or "edit"}
         if images is not None:
-            asked |= {"images": _within(images, wanted), "at": at}
+            asked |= {"images": _within(images, paths), "at": at}
         begun = await self._passing_on(session).call("files.begin_edit", asked)
         call.handle = call.id if begun.paths else ""
         return list(begun.notes)
@@ -79,8 +74,6 @@ class Capture:
     async def begin_command(self, session: Session, call: Call, event: Event) -> str:
         """Opens a window on what a command may change; answers why not where that can't be."""
         folder = await to_thread.run_sync(os.path.realpath, event.folder or session.folder or "/")
-        if places.within(folder, self._off):
-            return ""
         root = await to_thread.run_sync(places.root_of, folder)
         if not root or places.is_wide(root):
             return f"all of {root or folder} would have to be looked through"
@@ -127,8 +120,8 @@ class Capture:
         return ctx._replace(chain=(ctx.holder,), holder=self._host.ctx.holder)
 
 
-def _within(images: Images, wanted: Sequence[str]) -> list[dict[str, Any]]:
-    return [image for image in images if image.get("path") in wanted]
+def _within(images: Images, paths: Sequence[str]) -> list[dict[str, Any]]:
+    return [image for image in images if image.get("path") in paths]
 
 
 def _words(event: Event) -> list[str]:

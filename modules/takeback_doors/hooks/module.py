@@ -54,7 +54,7 @@ class HooksModule(Module):
         self._calls = Calls(host.store)
         self._lost = Lost(host.store)
         self._spool = Spool(host.home.data / "spool")
-        capture = Capture(host, self._settings.off)
+        capture = Capture(host)
         self._taker = Taker(host, self._sessions, self._calls, self._lost, capture)
         self._socket = GateSocket(self._socket_path, self._take, self._complain)
         self._spooling = anyio.Lock()

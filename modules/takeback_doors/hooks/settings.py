@@ -9,10 +9,8 @@ class HookSettings(BaseModel):
     """Within `answer_seconds` an event is answered, or what it announces counts as not captured.
 
     Every `watch_seconds` it is looked whether the agents still run that have a tool at work.
-    `off` are folders in which nothing that agents do by tools of their own is captured.
     """
 
     model_config = ConfigDict(extra="forbid")
     answer_seconds: float = Field(default=15.0, gt=0)
     watch_seconds: float = Field(default=10.0, gt=0)
-    off: list[str] = Field(default_factory=list)
