@@ -23,6 +23,11 @@ from tests.undo.crash_cabinet import Cabinet
 from tests.undo.crash_scenarios import BLIND, LONG_AGO, SCENARIOS, Scenario
 from tests.undo.house import House, house
 
+_PARTS = (
+    "SELECT a.summary, t.resource FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
+    " WHERE t.taken_in IS NOT NULL ORDER BY t.act, t.resource"
+)
+
 
 class Passed:
     """Notes every point that is passed, and kills the process at one of them."""
@@ -107,6 +112,7 @@ class Job:
             "notes": self.cabinet.read(),
             "acts": _standing(rows, "act"),
             "undos": _standing(rows, "undo"),
+            "parts": [list(row.values()) for row in await opened.rows(_PARTS)],
         }
 
 

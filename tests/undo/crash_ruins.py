@@ -11,7 +11,10 @@ _ROWS = (
     " state, reason, error, tries, undone_by, undone_in, redone_in, lease_owner IS NULL"
     " FROM undo_acted ORDER BY seq"
 )
-_TOUCHED = "SELECT act, resource, before, after FROM undo_touched ORDER BY act, resource"
+_TOUCHED = (
+    "SELECT act, resource, before, after, stands - act, taken_in, given_in"
+    " FROM undo_touched ORDER BY act, resource"
+)
 
 
 def content(place: Path) -> str:

@@ -87,6 +87,8 @@ async def _heard(work: Awaitable[Any]) -> None:
 
 _TWO_KEYS = (_put("a", "1"), _rename("a", "b"), _put("a", "2"))
 _THREE_KEYS = (_put("a", "1"), _put("b", "1"), _rename("b", "c/d"), _put("a", "2"), _put("b", "3"))
+_MOVED = (_put("a", "1"), _rename("a", "b"))
+_PART = _undo(-1, only=["notes:a"])
 _WORDS = (_put("a", "one,two"), _put("a", "one,two,three"), _put("b", "1"))
 
 BLIND = Scenario(
@@ -113,6 +115,12 @@ SCENARIOS = {
         Scenario("redo of a part", (*_TWO_KEYS, _rewind()), (_redo(0), _redo(1))),
         Scenario("undo, redo, undo", (_put("a", "1"),), (_undo(0), _redo(0), _undo(0))),
         Scenario("merge", _WORDS, (_rewind(skip_conflicts=True),), hand={"a": "mine,one,three,two"}),
+        Scenario("undo of a part", _MOVED, (_PART, _undo(-1))),
+        Scenario("undo of a part that fails", _MOVED, (_PART,), failures=("inside",)),
+        Scenario(
+            "redo of what was taken in parts", (*_MOVED, _PART, _undo(-1)), (_redo(1, "undo"), _redo(-1))
+        ),
+        Scenario("rewind of parts", _MOVED, (_rewind(skip_conflicts=True),), hand={"b": "x"}),
         Scenario("force", _TWO_KEYS, (_rewind(force=True),), hand={"a": "mine"}),
         Scenario("redo of force", (_put("a", "1"),), (_undo(0, force=True), _redo(0)), hand={"a": "x"}),
     )
@@ -127,4 +135,5 @@ KILLED_TWICE = (
     "rewind",
     "rewind that fails",
     "redo of a rewind",
+    "undo of a part",
 )

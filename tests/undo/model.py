@@ -61,6 +61,15 @@ class Item(_In):
 
 
 class Items(_In):
+    """Notes to bring back; with `only`, of these resources alone."""
+
+    items: list[Item]
+    only: list[str] | None = None
+
+
+class Whole(_In):
+    """Notes to bring back, all of them or none."""
+
     items: list[Item]
 
 
@@ -169,6 +178,11 @@ class Notes(Module):
         """Bring notes back without being able to say beforehand what will happen."""
         return await self._restore(ctx, "notes.restore_blind", args)
 
+    @tool(effect="write", reach=("modules",), previews=True)
+    async def restore_whole(self, ctx: Context, args: Whole) -> Restored:
+        """Bring notes back, all of an act's or none."""
+        return await self._restore(ctx, "notes.restore_whole", Items(items=args.items))
+
     @tool(effect="read", reach=("modules",))
     async def versions(self, ctx: Context, args: Resources) -> Versions:
         """Tell the versions that notes have now."""
@@ -213,6 +227,8 @@ class Notes(Module):
         return told | {"final_reason": "it did nothing by itself"}
 
     async def _restore(self, ctx: Context, inverse: str | None, args: Items) -> Restored:
+        if args.only is not None:
+            args = Items(items=[item for item in args.items if resource(item.key) in args.only])
         for item in args.items:
             ctx.confine(resource(item.key))
             _require_scope(ctx, item.key)

@@ -98,14 +98,18 @@ class Watch:
             self.actors[row_id] = actor
             self.wrote[row_id], self.ate[row_id] = after - before, before - after
 
+    def keys_of(self, act: str) -> list[str]:
+        """The resources that an act touched."""
+        sql = f"SELECT t.resource FROM undo_touched t JOIN undo_acted a ON a.seq = t.act WHERE a.id = '{act}'"
+        return [row["resource"] for row in self.do(self.house.rows(sql))]
+
     # ------------------------------------------------------------------ taking back
 
     def take_back(self, ctx: Context, verb: str, **asked: Any) -> None:
         """Preview, run what was previewed, and hold what happened against what was said."""
         before = self.world()
-        wanted = {name: value for name, value in asked.items() if name != "skip_conflicts"}
         redo = {"redo": True} if verb == "redo" else {}
-        plan, refused = self._try(ctx.undo.preview(**wanted, **redo))
+        plan, refused = self._try(ctx.undo.preview(**asked, **redo))
         self.require_unchanged(before)
         digest = {} if refused else {"digest": plan.plan.digest}
         failing = bool(self.notebook.failures)
@@ -149,8 +153,9 @@ class Watch:
         assert skips or all(map(_runs, outcome.plan.steps))
         changed = {row for row in before if after[row] != before[row]}
         told = {result.id for result in outcome.results if not result.already}
+        parts = {result.id for result in outcome.results if result.part}
         superseded = {row for row in changed if row not in self.acts and after[row] == "undone"}
-        assert changed - superseded <= told <= changed, (changed, told)
+        assert changed - superseded <= told <= changed | parts, (changed, told, parts)
         assert all(after[result.id] == result.state for result in outcome.results)
         self._require_own(ctx, told)
         if outcome.act is not None:
@@ -182,8 +187,10 @@ class Watch:
         else:
             mine: set[tuple[str, str]] = set()
             for result in changed:
-                own = self.wrote if result.state == "undone" else self.ate
-                mine |= own[result.id] | self.brought.get(result.id, set())
+                # Of an act that stands, a part may have gone or come again.
+                own = [self.wrote] if result.state == "undone" else [self.ate]
+                own += [self.wrote] if result.part else []
+                mine |= set().union(*(one[result.id] for one in own), self.brought.get(result.id, set()))
             assert had - mine <= now, (had - mine - now, outcome)
         self.brought |= {result.id: now - had for result in changed}
 
@@ -194,13 +201,14 @@ class Watch:
         if self.merged or not self.quiet:
             return
         sql = (
-            "SELECT t.resource, t.after, a.state FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
+            "SELECT t.resource, t.after, t.taken_in, a.state"
+            " FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
             " WHERE a.role = 'act' AND a.state <> 'abandoned' ORDER BY t.stands"
         )
         should: dict[str, str] = {}
         for row in self.do(self.house.rows(sql)):
             should.setdefault(row["resource"], "absent")
-            if row["state"] != "undone":
+            if row["state"] != "undone" and row["taken_in"] is None:
                 should[row["resource"]] = row["after"]
         for name, expected in should.items():
             assert version(self.notebook.values.get(name.removeprefix("notes:"))) == expected, name

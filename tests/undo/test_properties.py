@@ -105,6 +105,10 @@ class Undoing(RuleBasedStateMachine):
         asked: dict[str, Any] = {"id": row}
         if how == "dependents":
             asked["dependents"] = True
+        if verb == "run" and how != "undo":
+            if chance.random() < 0.4 and (keys := self.watch.keys_of(row)):
+                asked["only"] = [chance.choice(keys)]
+            asked["skip_conflicts"] = chance.random() < 0.3
         self._take_back(chance, verb, asked)
 
     def rewind(self, chance: Random) -> None:

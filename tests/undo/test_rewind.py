@@ -232,6 +232,7 @@ async def test_a_plan_with_a_conflict_does_nothing_at_all(at):
 
 
 async def test_skipping_a_conflict_skips_every_older_step_on_that_note(at):
+    at.notebook.inverse = "notes.restore_whole"
     at.values["a"] = "0"
     old = await put(at.agent(), "a", "1")
     beside = await put(at.agent(), "b", "1")

@@ -17,6 +17,7 @@ ToolName = Annotated[
 Resource = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*:.+$", max_length=16_384)]
 Version = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Only = Annotated[list[Resource], Field(max_length=10_000)]
 
 
 class _In(BaseModel):
@@ -81,7 +82,10 @@ class ActState(BaseModel):
 
 
 class Act(BaseModel):
-    """A row of the acted-log as surfaces see it. Times are ISO 8601, UTC, milliseconds."""
+    """A row of the acted-log as surfaces see it. Times are ISO 8601, UTC, milliseconds.
+
+    `taken_back` names, for each resource that was taken back by itself, the undo that did it.
+    """
 
     id: str
     at: str
@@ -103,6 +107,7 @@ class Act(BaseModel):
     tries: int
     why: list[str]
     touched: list[Touched]
+    taken_back: dict[str, str] = Field(default_factory=dict)
     undone_at: str | None
     undone_by: str | None
     undone_in: str | None
@@ -170,8 +175,19 @@ class Conflict(BaseModel):
     dependents: list[str] = Field(default_factory=list)
 
 
+class Stay(BaseModel):
+    """A resource that a step leaves as it is, since something stands against it or nobody asked for it."""
+
+    resource: str
+    why: Literal["dependents", "conflict", "gone", "not_asked"]
+    reason: str
+
+
 class Step(BaseModel):
-    """One act of a plan, in the order in which they are undone; `forced` overwrites whatever its status."""
+    """One act of a plan, in the order in which they are undone; `forced` overwrites whatever its status.
+
+    With `part` only some of the act is taken back; it goes on to stand, and `stays` says what of it is left.
+    """
 
     act: str
     summary: str
@@ -180,6 +196,8 @@ class Step(BaseModel):
     reason: str = ""
     effects: list[Effect] = Field(default_factory=list)
     dependents: list[str] = Field(default_factory=list)
+    part: bool = False
+    stays: list[Stay] = Field(default_factory=list)
 
 
 class Plan(BaseModel):
@@ -206,19 +224,30 @@ class Selection(_In):
 
 
 class Preview(Selection):
-    """A selection to plan; `force` turns conflicts into overwrites, `dependents` takes later acts along."""
+    """A selection to plan; `force` turns conflicts into overwrites, `dependents` takes later acts along.
+
+    `only` and `skip_conflicts` as in RunUndo and Rewind.
+    """
 
     force: bool = False
     dependents: bool = False
     redo: bool = False
+    only: Only = Field(default_factory=list)
+    skip_conflicts: bool = False
 
 
 class RunUndo(_In):
-    """Undo one act. A `digest` refuses any plan but the previewed one; a `key` makes a retry safe."""
+    """Undo one act. A `digest` refuses any plan but the previewed one; a `key` makes a retry safe.
+
+    `only` takes back these resources of it alone, and what lies in them; `skip_conflicts` leaves out what
+    isn't clean. The act goes on to stand as long as anything of it does.
+    """
 
     id: Id
+    only: Only = Field(default_factory=list)
     digest: Digest | None = None
     force: bool = False
+    skip_conflicts: bool = False
     dependents: bool = False
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
 
@@ -233,7 +262,10 @@ class RunRedo(_In):
 
 
 class Rewind(Selection):
-    """Undo many acts, newest first; `skip_conflicts` leaves out what isn't clean and all older on it."""
+    """Undo many acts, newest first; `skip_conflicts` leaves out what isn't clean and all older on it.
+
+    Of an act whose module can take back a part, only what is in conflict is left out.
+    """
 
     digest: Digest | None = None
     force: bool = False
@@ -242,11 +274,12 @@ class Rewind(Selection):
 
 
 class Result(BaseModel):
-    """What became of one act; `already` says that it was so before this call."""
+    """What became of one act; `already`: it was so before this call, `part`: some of it goes on to stand."""
 
     id: str
     state: State
     already: bool
+    part: bool = Field(default=False, exclude_if=lambda part: not part)
 
 
 class Outcome(BaseModel):

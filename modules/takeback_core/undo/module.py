@@ -161,18 +161,18 @@ class UndoModule(Module):
         if args.force:
             require_force(ctx)
         chosen = await self._store.read(lambda db: selection.choose(db, ctx, args))
-        draft = await self._planner.draft(ctx, chosen, force=args.force)
+        draft = await self._planner.draft(ctx, chosen, force=args.force, skip=args.skip_conflicts)
         return models.Previewed(plan=draft.plan)
 
     # ------------------------------------------------------------------ taking back
 
     @tool(effect="write", reach=_ANYBODY, previews=True, idempotent=True, destructive=True)
     async def run(self, ctx: Context, args: models.RunUndo) -> models.Outcome:
-        """Take one act back."""
+        """Take one act back, or a part of it."""
 
         def choose(db: rows.Database) -> Chosen:
-            chosen = selection.to_undo(db, selection.own(db, ctx, args.id))
-            return selection.with_dependents(db, ctx, chosen) if args.dependents else chosen
+            row = selection.own(db, ctx, args.id)
+            return selection.to_run(db, ctx, row, only=args.only, dependents=args.dependents)
 
         return await self._tapped(ctx, Request("undo.run", args, choose))
 

@@ -13,7 +13,7 @@ from takeback_core.undo.actors import may_undo
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.inverse import RUNS_AS, InverseCheck
 from takeback_core.undo.looking import versions
-from takeback_core.undo.models import Effect, Status, Step, Touched
+from takeback_core.undo.models import Conflict, Effect, Status, Step, Touched
 from takeback_core.undo.recorder import inverse_input
 from takeback_core.undo.rows import Row
 from takeback_core.undo.steps import Draft, PlannedStep, overtake, simple_effect, unchanged
@@ -26,9 +26,12 @@ class Planner:
         self._store = store
         self._inverses = inverses
 
-    async def draft(self, ctx: Context, chosen: Chosen, *, force: bool = False) -> Draft:
-        """Plan the reversal of what was chosen, newest first; raises only what a broken owner raises."""
-        drafting = _Drafting(ctx, self._store, self._inverses, chosen, force)
+    async def draft(self, ctx: Context, chosen: Chosen, *, force: bool = False, skip: bool = False) -> Draft:
+        """Plan the reversal of what was chosen, newest first; raises only what a broken owner raises.
+
+        With `skip` a step goes on without what is in conflict of it, where its inverse can.
+        """
+        drafting = _Drafting(ctx, self._store, self._inverses, chosen, force, skip)
         steps = [await drafting.step(row) for row in chosen.rows]
         return Draft.of(steps)
 
@@ -37,33 +40,64 @@ class _Drafting:
     """One plan in the making: what the steps so far would have left behind."""
 
     def __init__(
-        self, ctx: Context, store: Store, inverses: InverseCheck, chosen: Chosen, force: bool
+        self,
+        ctx: Context,
+        store: Store,
+        inverses: InverseCheck,
+        chosen: Chosen,
+        force: bool,
+        skip: bool,
     ) -> None:
         self._ctx = ctx
         self._store = store
         self._inverses = inverses
+        self._choice = chosen
         self._chosen = chosen.rows
         self._seen = chosen.seen
         self._redoing = chosen.sets == "done"
-        self._acts = {need: subject.row for subject in chosen.subjects for need in subject.needs}
+        self._acts = chosen.acts()
         self._stuck = chosen.stuck
         self._left = chosen.left
         self._force = force
+        self._skip = skip and not self._redoing
         self._rehearsal: dict[str, Any] = {}
         self._versions: dict[str, str] = {}
-        self._left_out: list[str] = []
+        self._left_out = resources.Places()
 
     async def step(self, row: Row) -> PlannedStep:
+        planned = await self._drafted(row, self._choice.asked(row, self._acts.get(row.id, row)))
+        if self._skip and not planned.runs:
+            planned = await self._part_of(planned)
+        self._left_out.add(planned.held)
+        return planned
+
+    async def _drafted(self, row: Row, items: list[Touched]) -> PlannedStep:
+        """The step that reverses these of what a row touched."""
         act = self._acts.get(row.id, row)
-        planned = PlannedStep(row, Step(act=act.id, summary=act.summary, status="clean"))
+        step = Step(act=act.id, summary=act.summary, status="clean")
+        planned = PlannedStep(row, step, self._choice.standing(row, act), items)
+        planned.note_stays({})
         try:
             await self._work_out(planned)
         except RefusedError as refusal:
             planned.refusal = refusal
             planned.stop("not_undoable", f"{refusal.message} [{refusal.code}]")
-        if not planned.runs:
-            self._left_out += [item.resource for item in row.touched]
         return planned
+
+    async def _part_of(self, whole: PlannedStep) -> PlannedStep:
+        """The step on what of another stands in no conflict, where there is such a part; else that other."""
+        tried, out = whole, dict[str, Conflict]()
+        conflicts: list[Conflict] = []
+        while not tried.runs:
+            out = tried.against() | out
+            conflicts += tried.conflicts
+            rest = tried.without(out)
+            if not rest or len(rest) == len(tried.items):
+                return whole
+            tried = await self._drafted(whole.row, rest)
+        tried.note_stays(out)
+        tried.conflicts = conflicts + tried.conflicts
+        return tried
 
     async def _work_out(self, planned: PlannedStep) -> None:
         row = planned.row
@@ -71,40 +105,43 @@ class _Drafting:
             planned.stop("not_undoable", why)
         elif row.id in self._left:
             await self._leave_so(planned)
+        elif row.touched and not planned.items:
+            planned.idle = True  # all that is left of it was taken back by itself
         else:
             await self._work_out_inverse(planned)
 
     async def _leave_so(self, planned: PlannedStep) -> None:
         """Nothing is to be run, but nothing is called redone either over what came since."""
-        row, found = planned.row, self._left[planned.row.id]
-        now = planned.expected = await self._now(row.touched)
+        found = self._left[planned.row.id]
+        now = planned.expected = await self._now(planned.items)
         if self._redoing:
             if await self._rests_on(planned, now, so_already=False):
                 return
-            changed = [item for item in row.touched if now[item.resource] != found.get(item.resource)]
+            changed = [item for item in planned.items if now[item.resource] != found.get(item.resource)]
             for item in changed:
                 planned.clash(item, now, "conflict", "somebody changed it since")
             if changed:
                 return
         planned.idle = True
-        planned.step.effects = [unchanged(item, now[item.resource]) for item in row.touched]
+        planned.step.effects = [unchanged(item, now[item.resource]) for item in planned.items]
         self._remember(planned)
 
     async def _work_out_inverse(self, planned: PlannedStep) -> None:
         row = planned.row
         assert row.inverse_tool is not None
         spec = self._inverses.check(row.inverse_tool, inverse_input(row))
-        now = await self._now(row.touched)
-        planned.expected = now
-        so_already = bool(row.touched) and all(now[item.resource] == item.before for item in row.touched)
-        if await self._rests_on(planned, now, so_already) or self._is_blocked(planned, now):
+        if planned.only is not None and "only" not in spec.input.model_fields:
+            planned.stop("not_undoable", f"{row.inverse_tool} takes all of it back or nothing")
+            return
+        now = planned.expected = await self._now(planned.items)
+        if await self._rests_on(planned, now, _is_so_already(planned, now)) or self._is_blocked(planned, now):
             if not self._force:
                 return
-            planned.step.forced = True
-        if so_already:
+            planned.step.forced, planned.overwrites = True, len(planned.conflicts)
+        if _is_so_already(planned, now):
             self._already_so(planned)
             return
-        changed = [item for item in row.touched if now[item.resource] != item.after]
+        changed = [item for item in planned.items if now[item.resource] != item.after]
         if spec.previews:
             await self._rehearse(planned, now)
         elif changed and not self._force:
@@ -114,7 +151,7 @@ class _Drafting:
             planned.step.forced = planned.step.forced or bool(changed)
             if changed:
                 planned.step.status = "conflict"
-            planned.step.effects = [simple_effect(item) for item in row.touched]
+            planned.step.effects = [simple_effect(item) for item in planned.items]
         self._remember(planned)
 
     async def _now(self, touched: list[Touched]) -> dict[str, str]:
@@ -146,40 +183,33 @@ class _Drafting:
         """
         row = planned.row
         act = self._acts.get(row.id, row)
-        names = [item.resource for item in row.touched]
+        since = {item.resource: row.stands_since(item.resource) for item in planned.items}
         new = self._redoing and not so_already
 
         def look(db: rows.Database) -> list[tuple[str, Row]]:
-            return [(n, one) for n in names for one in rows.later(db, n, row.stands, self._seen, new=new)]
+            return [(n, one) for n, at in since.items() for one in rows.later(db, n, at, self._seen, new=new)]
 
-        found = await self._store.read(look) if names else []
+        found = await self._store.read(look) if since else []
         for name, other in found:
             foreign = not may_undo(self._ctx, other)
             between = not act.same_session(other) and any(
                 one.stands > other.stands and _share(name, one) for one in self._chosen if one is not row
             )
-            item = next(one for one in row.touched if one.resource == name)
+            item = next(one for one in planned.items if one.resource == name)
             status: Status = "conflict" if foreign or between else "dependents"
             who = other.actor if not foreign else "somebody else"
             planned.clash(item, now, status, f"{who} worked on it later", None if foreign else other)
         return bool(found)
 
     def _is_blocked(self, planned: PlannedStep, now: dict[str, str]) -> bool:
-        hits = [
-            item
-            for item in planned.row.touched
-            if any(
-                resources.related(item.resource, left) or resources.related(left, item.resource)
-                for left in self._left_out
-            )
-        ]
+        hits = [item for item in planned.items if self._left_out.meets(item.resource)]
         for item in hits:
             planned.clash(item, now, "conflict", "a newer act on it is left standing")
         return bool(hits)
 
     def _already_so(self, planned: PlannedStep) -> None:
         planned.idle = True
-        planned.step.effects = [unchanged(item, item.before) for item in planned.row.touched]
+        planned.step.effects = [unchanged(item, item.before) for item in planned.items]
         self._remember(planned)
 
     async def _rehearse(self, planned: PlannedStep, now: dict[str, str]) -> None:
@@ -187,15 +217,15 @@ class _Drafting:
         try:
             answer = await self._ctx.call(
                 row.inverse_tool or "",
-                inverse_input(row),
+                inverse_input(row, planned.only),
                 as_=RUNS_AS,
                 confined_to_=now,
                 force_=self._force,
                 rehearsal_=self._rehearsal,
             )
         except ConflictError as error:
-            for item in row.touched:
-                if now[item.resource] != item.after or len(row.touched) == 1:
+            for item in planned.items:
+                if now[item.resource] != item.after or len(planned.items) == 1:
                     planned.clash(item, now, "conflict", error.message)
             if not planned.conflicts:
                 planned.stop("conflict", error.message)
@@ -206,7 +236,7 @@ class _Drafting:
             planned.refusal = error
             planned.stop("not_undoable", f"{error.message} [{error.code}]")
             return
-        planned.step.effects = _effects(answer, row.touched)
+        planned.step.effects = _effects(answer, planned.items)
         planned.idle = bool(planned.step.effects) and all(
             one.action == "skip" for one in planned.step.effects
         )
@@ -214,7 +244,7 @@ class _Drafting:
 
     def _judge(self, planned: PlannedStep, now: dict[str, str]) -> None:
         """Read a step's status off the effects its rehearsal reported."""
-        touched = {item.resource: item for item in planned.row.touched}
+        touched = {item.resource: item for item in planned.items}
         for effect in planned.step.effects:
             if effect.action in ("conflict", "gone"):
                 unheard = Touched(resource=effect.resource, before="unknown", after="unknown")
@@ -224,7 +254,7 @@ class _Drafting:
             elif effect.action == "merge" and planned.step.status == "clean":
                 planned.step.status = "merge"
         if self._force and planned.runs:
-            changed = any(now[item.resource] != item.after for item in planned.row.touched)
+            changed = any(now[item.resource] != item.after for item in planned.items)
             # An owner gives a reason for putting back what it would have kept from everybody else.
             told = any(one.reason and one.action in ("restore", "delete") for one in planned.step.effects)
             planned.step.forced = planned.step.forced or (
@@ -235,9 +265,13 @@ class _Drafting:
         if not planned.runs:
             return
         told = {effect.resource: effect.version for effect in planned.step.effects if effect.version}
-        for item in planned.row.touched:
+        for item in planned.items:
             planned.predicted[item.resource] = told.get(item.resource, item.before)
         overtake(self._versions, planned.predicted)
+
+
+def _is_so_already(planned: PlannedStep, now: dict[str, str]) -> bool:
+    return bool(planned.items) and all(now[item.resource] == item.before for item in planned.items)
 
 
 def _not_reversible(row: Row) -> str:

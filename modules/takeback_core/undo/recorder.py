@@ -190,10 +190,10 @@ class Recorder:
             tx.emit(UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"]))
 
 
-def inverse_input(row: rows.Row) -> dict[str, Any]:
-    """The recorded input of a row's inverse, as it was stored."""
+def inverse_input(row: rows.Row, only: list[str] | None = None) -> dict[str, Any]:
+    """The recorded input of a row's inverse as it was stored, and with it the part that is to be reversed."""
     found: dict[str, Any] = from_json(row.inverse_input or "{}")
-    return found
+    return found if only is None else {**found, "only": only}
 
 
 def _require_own(recorder: str, touched: list[Touched]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 
 def owner(resource: str) -> str:
     """The module that owns a resource."""
@@ -30,3 +32,29 @@ def related(one: str, other: str) -> bool:
     if low <= other < high:
         return True
     return other.endswith("/") and one.startswith(other)
+
+
+class Places:
+    """Resources, by which it is told at once whether another one lies in one of them or around one."""
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+        self._above: set[str] = set()
+
+    def add(self, names: Iterable[str]) -> None:
+        """Take resources in."""
+        for name in names:
+            self._own.add(name.rstrip("/"))
+            self._above.update(_around(name))
+
+    def meets(self, name: str) -> bool:
+        """Whether a change of a resource may be a change of one of these, or the other way round."""
+        stem = name.rstrip("/")
+        return stem in self._own or stem in self._above or not self._own.isdisjoint(_around(name))
+
+
+def _around(name: str) -> Iterator[str]:
+    stem = name.rstrip("/")
+    while "/" in stem:
+        stem = stem.rpartition("/")[0].rstrip("/")
+        yield stem

@@ -15,6 +15,13 @@ _OPEN = ("pending", "undoing")
 _OLD = "SELECT at, seq FROM undo_acted WHERE at < ? AND (at, seq) > (?, ?) ORDER BY at, seq LIMIT ?"
 _MEMBER = "SELECT seq, id, at, state, pinned, parent, undone_in, redone_in FROM undo_acted WHERE "
 _BOUND = _MEMBER + "id IN (?, ?, ?) OR parent = ? OR undone_in = ? OR redone_in = ?"
+# An act and the undos and redos of its parts.
+_PARTS = _MEMBER + (
+    "seq IN (SELECT act FROM undo_touched WHERE taken_in = ?"
+    " UNION SELECT act FROM undo_touched WHERE given_in = ?)"
+    " OR id IN (SELECT taken_in FROM undo_touched WHERE act = ? AND taken_in IS NOT NULL"
+    " UNION SELECT given_in FROM undo_touched WHERE act = ? AND given_in IS NOT NULL)"
+)
 
 
 class _Member(NamedTuple):
@@ -85,5 +92,6 @@ def _family(tx: Transaction, seq: int, before: str) -> set[int]:
         if one.seq not in found:
             found.add(one.seq)
             links = (one.parent, one.undone_in, one.redone_in, one.id, one.id, one.id)
-            waiting += [_Member(*row) for row in tx.execute(_BOUND, links) if row[0] not in found]
+            near = (*tx.execute(_BOUND, links), *tx.execute(_PARTS, (one.id, one.id, one.seq, one.seq)))
+            waiting += [_Member(*row) for row in near if row[0] not in found]
     return found

@@ -11,6 +11,7 @@ from takeback_core.undo.rows import Database, Row
 from takeback_core.undo.runs import RunRecord, RunSubject, run_record, standing_counters
 
 NO_WAY_BACK = "the inverse that ran recorded no way back"
+_REST_IS_BACK = "the rest of it was taken back since, and has to be done again first"
 
 
 @dataclass(slots=True)
@@ -31,15 +32,18 @@ class _Run:
     def reverse(self, act: Row) -> Chosen:
         """What gives an act back the state that this run took from it."""
         subject = self.subjects[act.id]
+        if subject.part and act.state == "undone":
+            return Chosen([act], stuck={act.id: _REST_IS_BACK})
         ran = set(subject.needs) - self.record.left.keys()
         counters = [counter for counter in self.standing if counter.subject in ran]
         if ran - {counter.subject for counter in counters}:
             return Chosen([act], stuck={act.id: NO_WAY_BACK})
+        part = tuple(subject.part)
         if counters:
-            return Chosen(counters, [Subject(act, frozenset(counter.id for counter in counters))])
+            return Chosen(counters, [Subject(act, frozenset(counter.id for counter in counters), part)])
         found = {name: v for need in subject.needs for name, v in self.record.left[need].items()}
-        act = replace(act, stands=self._place(subject))
-        return Chosen([act], [Subject(act, frozenset({act.id}))], left={act.id: found})
+        act = replace(act, stands=self._place(subject), since={})
+        return Chosen([act], [Subject(act, frozenset({act.id}), part)], left={act.id: found})
 
     def _place(self, subject: RunSubject) -> float:
         """Where an act for which nothing ran has its place among the counters of the others."""
@@ -87,5 +91,5 @@ def _resting(db: Database, run: _Run) -> Iterator[Row]:
     """The acts that have their state from an undo, and from no later one."""
     for subject in run.record.subjects:
         act = rows.one(db, subject.id)
-        if act is not None and act.rests_in == run.row.id:
+        if act is not None and (act.rests_on(run.row.id) if subject.part else act.rests_in == run.row.id):
             yield act

@@ -31,7 +31,11 @@ class Database(Protocol):
 
 @dataclass(slots=True)
 class Row:
-    """One row of `undo_acted` with what it touched; `stands` is its seq, or that of what redid it last."""
+    """One row of `undo_acted` with what it touched.
+
+    `stands` is its seq, or that of what redid it last, and `since` the same for each resource. `taken` names
+    the undo of each resource that was taken back by itself, `given` the redo of each that was brought again.
+    """
 
     seq: int
     id: str
@@ -68,6 +72,9 @@ class Row:
     touched: list[Touched] = field(default_factory=list)
     has_children: bool = False
     stands: float = 0
+    since: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
 
     @property
     def undoable(self) -> bool:
@@ -79,6 +86,14 @@ class Row:
     def rests_in(self) -> str | None:
         """The undo or redo that gave the row the state it has."""
         return self.undone_in if self.state == "undone" else self.redone_in
+
+    def rests_on(self, run: str) -> bool:
+        """Whether the row, or a part of what it touched, has the state it has from an undo or redo."""
+        return self.rests_in == run or run in self.taken.values() or run in self.given.values()
+
+    def stands_since(self, resource: str) -> float:
+        """The place from which on the act stands on a resource."""
+        return self.since.get(resource, self.stands)
 
     def same_session(self, other: Row) -> bool:
         """Whether two acts belong to one session of one actor; an act without a session stands alone."""
@@ -109,6 +124,7 @@ class Row:
             tries=self.tries,
             why=from_json(self.why),
             touched=self.touched,
+            taken_back=self.taken,
             undone_at=self.undone_at,
             undone_by=self.undone_by,
             undone_in=self.undone_in,
@@ -116,7 +132,8 @@ class Row:
         )
 
 
-_COLUMNS = tuple(name for name in Row.__slots__ if name not in ("touched", "has_children", "stands"))
+_BESIDE = ("touched", "has_children", "stands", "since", "taken", "given")
+_COLUMNS = tuple(name for name in Row.__slots__ if name not in _BESIDE)
 _SELECT = ", ".join(f"a.{name}" for name in _COLUMNS)
 _SELECT += ", EXISTS (SELECT 1 FROM undo_acted c WHERE c.parent = a.id) AS has_children"
 _INSERTED = tuple(name for name in _COLUMNS if name != "seq")
@@ -165,7 +182,7 @@ def replace_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
 
 def stand_again(db: Database, seq: int, since: int) -> None:
     """Note that an act stands since another row was written, which redid it."""
-    db.execute("UPDATE undo_touched SET stands = ? WHERE act = ?", (since, seq))
+    db.execute("UPDATE undo_touched SET stands = ? WHERE act = ? AND taken_in IS NULL", (since, seq))
 
 
 def replace_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
@@ -221,11 +238,19 @@ def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 
 
 def _with_touched(db: Database, found: list[Row]) -> list[Row]:
+    sql = (
+        "SELECT resource, before, after, stands, taken_in, given_in"
+        " FROM undo_touched WHERE act = ? ORDER BY resource"
+    )
     for row in found:
-        sql = "SELECT resource, before, after, stands FROM undo_touched WHERE act = ? ORDER BY resource"
         touched = [tuple(found) for found in db.execute(sql, (row.seq,))]
-        row.touched = [Touched.model_construct(resource=r, before=b, after=a) for r, b, a, _ in touched]
-        row.stands = touched[0][3] if touched else row.seq
+        row.touched = [Touched.model_construct(resource=r, before=b, after=a) for r, b, a, *_ in touched]
+        row.since = {name: since for name, _, _, since, *_ in touched}
+        # What came between its parts is to be undone before all of it.
+        live = [since for *_, since, run, _ in touched if run is None]
+        row.stands = min(live or row.since.values(), default=row.seq)
+        row.taken = {name: run for name, *_, run, _ in touched if run is not None}
+        row.given = {name: run for name, *_, run in touched if run is not None}
     return found
 
 
@@ -251,13 +276,15 @@ def later(
 ) -> list[Row]:
     """Live acts that stand since later, but those seen, on a resource, beneath it or on a folder around it.
 
-    With `new` none that was only redone since. The newest ones, where there are very many.
+    What was taken back of an act by itself counts no more. With `new` none that was only redone since. The
+    newest ones, where there are very many.
     """
     low, high = resources.beneath(resource)
     after = (since, since if new else 0)
     base = (
         "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
-        f" WHERE {{}} AND t.stands > ? AND t.act > ? AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
+        " WHERE {} AND t.stands > ? AND t.act > ? AND t.taken_in IS NULL"
+        f" AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
         f" ORDER BY t.stands DESC LIMIT {len(seen) + _MOST_RELATED}"
     )
     found: set[int] = set()

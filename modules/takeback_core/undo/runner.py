@@ -36,7 +36,6 @@ class Run:
 
     id: str
     record: RunRecord
-    subjects: list[Subject]
     ran: list[PlannedStep] = field(default_factory=list)
     failing: PlannedStep | None = None
 
@@ -88,9 +87,7 @@ class Runner:
         faults.point("undo.finishing")
         await self._store.transaction(lambda tx: finish(tx, run.id, run.record, ctx.origin))
         faults.point("undo.finished")
-        state: Any = run.record.sets
-        results = [Result(id=one.row.id, state=state, already=False) for one in run.subjects]
-        return Outcome(plan=draft.plan, results=results, act=run.id)
+        return Outcome(plan=draft.plan, results=results_of(run.record), act=run.id)
 
     async def put_back(self, ctx: Context, run_id: str, actor: str) -> None:
         """Run the counters of an undo that can't be finished, newest first, each that can be run.
@@ -116,19 +113,20 @@ class Runner:
     # ------------------------------------------------------------------ one run, step by step
 
     async def _claim(self, ctx: Context, chosen: Chosen, record: RunRecord, row: dict[str, Any]) -> Run:
-        ids = {subject.id for subject in record.subjects}
-        subjects = [one for one in chosen.subjects if one.row.id in ids]
+        given = {subject.id: subject for subject in record.subjects}
+        subjects = [one for one in chosen.subjects if one.row.id in given]
         row["lease_owner"] = self._boot
 
         def claim(tx: Transaction) -> None:
             for subject in subjects:
-                self._claim_one(tx, subject.row, row["id"], record.sets)
+                ends = record.sets == "undone" and not given[subject.row.id].part
+                self._claim_one(tx, subject.row, row["id"] if ends else None)
             rows.insert(tx, row, ())
 
         await self._store.transaction(claim)
-        return Run(row["id"], record, subjects)
+        return Run(row["id"], record)
 
-    def _claim_one(self, tx: Transaction, row: Row, run_id: str, sets: str) -> None:
+    def _claim_one(self, tx: Transaction, row: Row, undone_in: str | None) -> None:
         now = rows.one(tx, row.id)
         if now is None or now.state != row.state:
             raise ConflictError(
@@ -138,12 +136,13 @@ class Runner:
         rows.update(
             tx, row.id, state="undoing", lease_owner=self._boot, lease_until=until, tries=now.tries + 1
         )
-        if sets == "undone":
-            rows.update(tx, row.id, undone_in=run_id)
+        if undone_in is not None:
+            rows.update(tx, row.id, undone_in=undone_in)
 
     async def _reverse(self, ctx: Context, run: Run, step: PlannedStep) -> None:
         faults.point("undo.step")
-        await self._invert(ctx, run.id, step.row, step.expected, ctx.origin, force=step.step.forced)
+        force = step.step.forced
+        await self._invert(ctx, run.id, step.row, step.expected, ctx.origin, force=force, only=step.only)
         run.ran.append(step)
         faults.point("undo.stepped")
 
@@ -156,10 +155,11 @@ class Runner:
         actor: str,
         *,
         force: bool = False,
+        only: list[str] | None = None,
     ) -> None:
-        """Run a row's inverse, byte for byte as stored, confined to what the row touched."""
+        """Run a row's inverse, byte for byte as stored, confined to what the row touched or `only` a part."""
         assert row.inverse_tool is not None
-        given = inverse_input(row)
+        given = inverse_input(row, only)
         self._inverses.check(row.inverse_tool, given)
         call = ctx.calls[-1]
         self._running.set(call, RunningStep(run_id, row.id, actor))
@@ -249,21 +249,44 @@ async def _look(ctx: Context, names: Iterable[str]) -> dict[str, str] | None:
         return None
 
 
+def results_of(record: RunRecord) -> list[Result]:
+    """What becomes of the acts of an undo; one of which a part was reversed keeps its state."""
+    return [
+        Result(id=one.id, state=one.was if one.part else record.sets, already=False, part=bool(one.part))  # type: ignore[arg-type]
+        for one in record.subjects
+    ]
+
+
 def _record(chosen: Chosen, draft: Draft) -> RunRecord:
-    running = [step for step in draft.steps if step.runs]
-    ids = {step.row.id for step in running}
+    running = {step.row.id: step for step in draft.steps if step.runs}
     return RunRecord(
-        order=[step.row.id for step in running],
-        left={step.row.id: step.expected for step in running if step.idle},
+        order=list(running),
+        left={row_id: step.expected for row_id, step in running.items() if step.idle},
         subjects=[
-            RunSubject(id=one.row.id, was=one.row.state, needs=sorted(one.needs))
+            RunSubject(
+                id=one.row.id,
+                was=one.row.state,
+                needs=sorted(one.needs),
+                part=_part(chosen, one, [running[need] for need in one.needs]),
+            )
             for one in chosen.subjects
-            if one.needs <= ids
+            if one.needs <= running.keys()
         ],
         sets=chosen.sets,
         started=draft.started(),
         predicted=draft.predicted(),
+        parts={row_id: step.only for row_id, step in running.items() if step.only is not None},
     )
+
+
+def _part(chosen: Chosen, subject: Subject, steps: list[PlannedStep]) -> list[str]:
+    """The resources of an act that these steps reverse, when that is not all there is to it."""
+    if chosen.sets != "undone":
+        return list(subject.part)
+    standing = {item.resource for item in subject.row.touched} - subject.row.taken.keys()
+    reversed_ = standing & {item.resource for step in steps for item in step.items}
+    in_part = subject.part or not subject.whole or any(step.step.part for step in steps)
+    return sorted(reversed_) if in_part and standing - reversed_ else []
 
 
 def _run_row(

@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from takeback import moments
 from takeback.errors import TakebackError
 from takeback.store import Transaction
-from takeback_core.undo import rows
+from takeback_core.undo import parts, rows
 from takeback_core.undo.happenings import UndoDone, UndoFailed
-from takeback_core.undo.models import Plan
+from takeback_core.undo.models import Plan, Touched
 from takeback_core.undo.rows import Database, Row
 
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
 class RunSubject(BaseModel):
-    """An act that an undo is to give another state, the state it had, and the rows it needs reversed."""
+    """An act that an undo is to give another state, the state it had, and the rows it needs reversed.
+
+    With `part` it keeps its state, for only these of its resources are taken back or brought again.
+    """
 
     id: str
     was: str
     needs: list[str]
+    part: list[str] = Field(default_factory=list)
 
 
 class RunRecord(BaseModel):
     """What the row of an undo remembers: enough to finish it or to take it back after a crash.
 
     `order` holds the rows that are reversed, first one first, and `left` those among them for which nothing
-    had to run, with the versions they were found with. `started` and `predicted` are the versions before and
-    after all of it. With a key also what was asked, and the plan to answer again.
+    had to run, with the versions they were found with. `parts` says of which rows only some resources are
+    reversed. `started` and `predicted` are the versions before and after all of it. With a key also what was
+    asked, and the plan to answer again.
     """
 
     order: list[str]
@@ -40,6 +45,7 @@ class RunRecord(BaseModel):
     sets: str
     started: dict[str, str]
     predicted: dict[str, str]
+    parts: dict[str, list[str]] = Field(default_factory=dict)
     asked: str | None = None
     plan: Plan | None = None
 
@@ -47,6 +53,11 @@ class RunRecord(BaseModel):
     def steps(self) -> list[str]:
         """The rows whose inverses run."""
         return [row_id for row_id in self.order if row_id not in self.left]
+
+    def reversed(self, row: Row) -> list[Touched]:
+        """What of a row is reversed."""
+        only = self.parts.get(row.id)
+        return [item for item in row.touched if only is None or item.resource in only]
 
 
 def run_record(row: Row) -> RunRecord:
@@ -67,27 +78,57 @@ def standing_counters(db: Database, run_id: str) -> list[Row]:
 def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str | None = None) -> None:
     """Give the acts of an undo their new state, and say so."""
     undone = record.sets == "undone"
-    changes: dict[str, Any] = {
-        "state": record.sets,
-        "undone_at": moments.stamp() if undone else None,
-        "undone_by": by if undone else None,
-        "undone_in": run_id if undone else None,
-        "redone_in": None if undone else run_id,
-        "error": None,
-    }
     earlier: set[str] = set()
     since = {} if undone else _since(tx, run_id)
     for subject in record.subjects:
         row = rows.one(tx, subject.id)
         if row is not None:
-            if not undone:
-                rows.stand_again(tx, row.seq, max(since.get(need, since[run_id]) for need in subject.needs))
-            earlier |= {run for run in (row.undone_in, row.redone_in) if run} - {run_id}
-            rows.update(tx, row.id, **changes, **_FREE)
+            earlier |= _rested_in(row)
+            stands = 0 if undone else max(since.get(need, since[run_id]) for need in subject.needs)
+            if subject.part:
+                changes = _end_part(tx, row, subject, run_id, stands)
+            else:
+                changes = _end(tx, row, run_id, stands, by)
+            rows.update(tx, row.id, **changes, error=None, **_FREE)
             tx.emit(UndoDone(id=row.id))
     rows.update(tx, run_id, state="done", reason=reason, **_FREE)
-    for run in earlier:
+    for run in earlier - {run_id}:
         _supersede(tx, run, run_id, by)
+
+
+def _rested_in(row: Row) -> set[str]:
+    """The undos and redos that a row had its state from, and those of its parts."""
+    named = (row.undone_in, row.redone_in, *row.taken.values(), *row.given.values())
+    return {run for run in named if run is not None}
+
+
+def _end(tx: Transaction, row: Row, run_id: str, stands: int, by: str) -> dict[str, Any]:
+    """The new state of an act: undone or, since some row, done again."""
+    parts.join(tx, row.seq)
+    if stands:
+        rows.stand_again(tx, row.seq, stands)
+    return {
+        "state": "done" if stands else "undone",
+        "undone_at": None if stands else moments.stamp(),
+        "undone_by": None if stands else by,
+        "undone_in": None if stands else run_id,
+        "redone_in": run_id if stands else None,
+    }
+
+
+def _end_part(tx: Transaction, row: Row, subject: RunSubject, run_id: str, stands: int) -> dict[str, Any]:
+    """The state of an act of which a part was taken back or brought again."""
+    changes: dict[str, Any] = {"state": subject.was}
+    if not stands:
+        parts.take(tx, row.seq, subject.part, run_id)
+        return changes
+    taken = [rows.one(tx, row.taken[name]) for name in subject.part if name in row.taken]
+    redo = rows.one(tx, row.redone_in) if row.redone_in else None
+    if redo is not None and any(one is not None and one.seq < redo.seq for one in taken):
+        # What redid the rest knows nothing of this part; the act's own inverse knows of both.
+        changes["redone_in"] = None
+    parts.give(tx, row.seq, subject.part, run_id, stands)
+    return changes
 
 
 def _since(tx: Transaction, run_id: str) -> dict[str | None, int]:
@@ -116,7 +157,8 @@ def release(
     for subject in record.subjects:
         hidden = any(need in stands for need in subject.needs)
         changes: dict[str, Any] = {"state": "unknown" if hidden else subject.was, **_FREE}
-        changes["undone_in" if record.sets == "undone" else "redone_in"] = run_id if hidden else None
+        if hidden or not subject.part:
+            changes["undone_in" if record.sets == "undone" else "redone_in"] = run_id if hidden else None
         if subject.id == failed:
             changes["error"] = text
             if changes["state"] == "done":
@@ -133,7 +175,7 @@ def _supersede(tx: Transaction, earlier: str, run_id: str, by: str) -> None:
     if row is None or row.state != "done":
         return
     held = [rows.one(tx, subject.id) for subject in run_record(row).subjects]
-    if not any(one is not None and one.rests_in == earlier for one in held):
+    if not any(one is not None and one.rests_on(earlier) for one in held):
         rows.update(tx, earlier, state="undone", undone_at=moments.stamp(), undone_by=by, undone_in=run_id)
 
 

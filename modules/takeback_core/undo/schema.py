@@ -4,7 +4,8 @@ from __future__ import annotations
 
 # `path` holds the ids of the routed calls around the recording, so that an act recorded inside another's
 # call is found as its child. `undo_touched.act` is a seq: half the size of an id. `stands` gives the order:
-# the seq of the act, or of what redid it last.
+# the seq of the act, or of what redid it last. `taken_in` is the undo that took back this resource but
+# not all of its act, `given_in` the redo that brought it again.
 MIGRATIONS = (
     """
     CREATE TABLE undo_acted (
@@ -64,5 +65,11 @@ MIGRATIONS = (
         digest TEXT NOT NULL,
         PRIMARY KEY (act, digest)
     ) STRICT, WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE undo_touched ADD COLUMN taken_in TEXT;
+    ALTER TABLE undo_touched ADD COLUMN given_in TEXT;
+    CREATE INDEX undo_touched_taken_in ON undo_touched (taken_in) WHERE taken_in IS NOT NULL;
+    CREATE INDEX undo_touched_given_in ON undo_touched (given_in) WHERE given_in IS NOT NULL;
     """,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from takeback import moments
 from takeback.context import Context
-from takeback.errors import UsageError
+from takeback.errors import NotFoundError, UsageError
 from takeback_core.undo import models, resources, rows
 from takeback_core.undo.actors import limits, may_undo, unknown_act
-from takeback_core.undo.chosen import Chosen
+from takeback_core.undo.chosen import Chosen, is_named
 from takeback_core.undo.reversing import acts, undo_of
 from takeback_core.undo.rows import Database, Row
 from takeback_core.undo.runs import RunRecord, run_record
@@ -36,16 +38,27 @@ def choose(db: Database, ctx: Context, args: models.Selection) -> Chosen:
         raise UsageError("undo.selection", "A turn is one of a session, so name the session too")
     redo = isinstance(args, models.Preview) and args.redo
     dependents = isinstance(args, models.Preview) and args.dependents
+    only = args.only if isinstance(args, models.Preview) else []
     if args.id is None:
-        if redo or dependents:
+        if redo or dependents or only:
             raise UsageError(
-                "undo.selection", "Only one act by its id has a redo, or dependents to take along"
+                "undo.selection", "Only one act by its id has a redo, parts, or dependents to take along"
             )
         return to_rewind(db, ctx, args)
     row = own(db, ctx, args.id)
     if redo:
         return to_redo(db, row)
+    return to_run(db, ctx, row, only=only, dependents=dependents)
+
+
+def to_run(db: Database, ctx: Context, row: Row, *, only: Sequence[str], dependents: bool) -> Chosen:
+    """What undoing a row reverses, or these parts of it; raises NotFoundError `undo.no_part`."""
     chosen = to_undo(db, row)
+    if only:
+        _require_parts(db, row, only)
+        chosen.narrow(only)
+        if not chosen.rows:
+            chosen.already = [row]
     return with_dependents(db, ctx, chosen) if dependents else chosen
 
 
@@ -58,12 +71,15 @@ def to_undo(db: Database, row: Row) -> Chosen:
 
 
 def to_redo(db: Database, row: Row) -> Chosen:
-    """What redoing a row reverses: the undo that took it back, or the part of it that did."""
+    """What redoing a row reverses: the undo that took it back, or the part of it that did.
+
+    Of an act that stands it is the undos that took back a part of it.
+    """
     if row.role == "undo":
         record = run_record(row)
         return undo_of(db, row) if record.sets == "undone" else _redo_of_redo(db, row, record)
     if row.state in ("done", "failed", "final"):
-        return Chosen(already=[row], sets="done")
+        return _redo_of_parts(db, row)
     undo = rows.one(db, row.undone_in) if row.state == "undone" and row.undone_in else None
     if undo is None:
         return Chosen([row], sets="done", stuck={row.id: "it never happened, or nobody knows whether it did"})
@@ -98,11 +114,11 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
 def with_dependents(db: Database, ctx: Context, chosen: Chosen) -> Chosen:
     """The selection and every later live act that rests on it, as far as the caller may undo those."""
     seen = chosen.seen
-    waiting = list(chosen.rows)
+    waiting, acts_of = list(chosen.rows), chosen.acts()
     while waiting:
         row = waiting.pop()
-        for item in row.touched:
-            while found := rows.later(db, item.resource, row.stands, seen):
+        for item in chosen.asked(row, acts_of.get(row.id, row)):
+            while found := rows.later(db, item.resource, row.stands_since(item.resource), seen):
                 mine = [one for one in found if may_undo(ctx, one)]
                 more = acts(db, [each for one in mine for each in (one, *_descendants(db, one))])
                 waiting += [inner for inner in more.rows if inner.seq not in seen]
@@ -160,8 +176,31 @@ def _descendants(db: Database, row: Row) -> list[Row]:
 def _redo_of_redo(db: Database, redo: Row, record: RunRecord) -> Chosen:
     """What was taken back again of that which a redo had brought back."""
     chosen = Chosen(sets="done")
-    held = [row for subject in record.subjects if (row := rows.one(db, subject.id))]
-    chosen.add(to_redo(db, row) for row in held if row.state == "undone")
+    for subject in record.subjects:
+        row = rows.one(db, subject.id)
+        if row is not None and (row.state == "undone" or (subject.part and row.taken)):
+            chosen.add([to_redo(db, row)])
     if not chosen.rows:
         chosen.already = [redo]
     return chosen
+
+
+def _redo_of_parts(db: Database, row: Row) -> Chosen:
+    """What was taken back of an act that stands."""
+    chosen = Chosen(sets="done")
+    undos = [rows.one(db, run) for run in set(row.taken.values())]
+    chosen.add(undo_of(db, undo, {row.id}) for undo in undos if undo is not None and undo.state == "done")
+    if not chosen.rows:
+        chosen.already = [row]
+    return chosen
+
+
+def _require_parts(db: Database, row: Row, only: Sequence[str]) -> None:
+    touched = [item.resource for one in (row, *_descendants(db, row)) for item in one.touched]
+    for name in only:
+        if not any(is_named(resource, [name]) for resource in touched):
+            raise NotFoundError(
+                "undo.no_part",
+                f"The act touched nothing at {name:.500}",
+                "Its plan names what it touched; a folder that came or went as a whole has no parts.",
+            )

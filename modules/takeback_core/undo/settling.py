@@ -10,7 +10,7 @@ from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.looking import verdict, versions
-from takeback_core.undo.models import ActState, State
+from takeback_core.undo.models import ActState, State, Touched
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row
 from takeback_core.undo.runner import Runner, may_pass
@@ -115,7 +115,7 @@ class Settler:
         # A step before the last one is through; of the last one its counters must tell.
         last = await self._store.read(lambda db: rows.one(db, record.steps[-1]) if record.steps else None)
         covered = {item.resource for one in done for item in one.touched if last and one.subject == last.id}
-        return last is None or {item.resource for item in last.touched} <= covered | {
+        return last is None or {item.resource for item in record.reversed(last)} <= covered | {
             name for name, version in record.predicted.items() if now.get(name) == version
         }
 
@@ -130,8 +130,9 @@ class Settler:
         for number, row in enumerate(steps, 1):
             if row is None:
                 continue
-            alone = moved.isdisjoint(item.resource for item in row.touched)
-            if row.id in countered or (alone and _was_reversed(row, record.started, now)):
+            touched = record.reversed(row)
+            alone = moved.isdisjoint(item.resource for item in touched)
+            if row.id in countered or (alone and _was_reversed(touched, record.started, now)):
                 through = number
         ran: set[str | None] = {row.id for row in steps[:through] if row is not None}
         return ran - countered
@@ -146,9 +147,9 @@ class Settler:
         await self._store.transaction(hide)
 
 
-def _was_reversed(row: Row, started: dict[str, str], now: dict[str, str]) -> bool:
-    changed = any(now.get(item.resource) != started.get(item.resource) for item in row.touched)
-    return changed and all(now.get(item.resource) == item.before for item in row.touched)
+def _was_reversed(touched: list[Touched], started: dict[str, str], now: dict[str, str]) -> bool:
+    changed = any(now.get(item.resource) != started.get(item.resource) for item in touched)
+    return changed and all(now.get(item.resource) == item.before for item in touched)
 
 
 def _hide(tx: Transaction, run_id: str, record: RunRecord) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from takeback.errors import TakebackError
 from takeback_core.undo import resources, rows
-from takeback_core.undo.models import Conflict, Effect, Plan, Status, Step, Touched
+from takeback_core.undo.models import Conflict, Effect, Plan, Status, Stay, Step, Touched
 from takeback_core.undo.rows import Row
 
 _WEIGHTS: dict[Status, int] = {
@@ -26,22 +26,53 @@ _WEIGHTS: dict[Status, int] = {
 class PlannedStep:
     """One row to reverse: the step as shown, and what its execution needs.
 
-    `expected` and `predicted` map resources to their versions before and after the step. `idle` means that
-    everything is already as it should be.
+    `standing` is what of the row is there to be reversed, `items` what of that the step reverses. `expected`
+    and `predicted` map resources to their versions before and after the step. `idle` means that everything
+    is already as it should be; `overwrites` counts the conflicts that are overcome by force.
     """
 
     row: Row
     step: Step
+    standing: list[Touched]
+    items: list[Touched]
     expected: dict[str, str] = field(default_factory=dict)
     predicted: dict[str, str] = field(default_factory=dict)
     conflicts: list[Conflict] = field(default_factory=list)
     refusal: TakebackError | None = None
     idle: bool = False
+    overwrites: int = 0
 
     @property
     def runs(self) -> bool:
         """Whether the step would be executed."""
         return self.step.status in ("clean", "merge") or self.step.forced
+
+    @property
+    def only(self) -> list[str] | None:
+        """The resources that the row's inverse is to be kept to; None when it runs as it is."""
+        names = [item.resource for item in self.items]
+        return names if len(names) < len(self.row.touched) else None
+
+    @property
+    def held(self) -> list[str]:
+        """The resources that go on to stand as the row has them."""
+        items = self.step.stays if self.runs else self.standing
+        return [item.resource for item in items]
+
+    def against(self) -> dict[str, Conflict]:
+        """What stands in the way of the step, by the entry that it is on."""
+        return {_entry(each.resource): each for each in reversed(self.conflicts[self.overwrites :])}
+
+    def without(self, out: Mapping[str, Conflict]) -> list[Touched]:
+        """The step's items but for these entries; a folder and what it holds go together."""
+        return [item for item in self.items if _entry(item.resource) not in out]
+
+    def note_stays(self, out: Mapping[str, Conflict]) -> None:
+        """Note what stands and is no part of the step, for a conflict or since nobody asked for it."""
+        names = {item.resource for item in self.items}
+        rest = [item.resource for item in self.standing if item.resource not in names]
+        self.step.stays = [_stay(name, out.get(_entry(name))) for name in rest]
+        self.step.part = bool(rest)
 
     def stop(self, status: Status, reason: str) -> None:
         """Give the step a status in which it does not run."""
@@ -128,6 +159,16 @@ def simple_effect(item: Touched) -> Effect:
     """The effect of an inverse that says nothing of its own."""
     action = "delete" if item.before == "absent" else "restore"
     return Effect(resource=item.resource, action=action, version=item.before)
+
+
+def _entry(resource: str) -> str:
+    return resource.rstrip("/")
+
+
+def _stay(resource: str, conflict: Conflict | None) -> Stay:
+    if conflict is None:
+        return Stay(resource=resource, why="not_asked", reason="not asked for")
+    return Stay(resource=resource, why=conflict.status, reason=conflict.reason)  # type: ignore[arg-type]
 
 
 def _plan(steps: Iterable[PlannedStep]) -> Plan:

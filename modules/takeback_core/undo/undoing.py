@@ -14,7 +14,7 @@ from takeback_core.undo.actors import Actors
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
-from takeback_core.undo.runner import Runner
+from takeback_core.undo.runner import Runner, results_of
 from takeback_core.undo.runs import run_record
 from takeback_core.undo.steps import Draft
 
@@ -35,7 +35,7 @@ class Request:
     @property
     def skips(self) -> bool:
         """Whether what can't be taken back is left out."""
-        return isinstance(self.args, Rewind) and self.args.skip_conflicts
+        return not isinstance(self.args, RunRedo) and self.args.skip_conflicts
 
 
 class Undoing:
@@ -57,8 +57,8 @@ class Undoing:
         if not ctx.dry_run and (known := await self._known(ctx, request)):
             return known
         chosen = await self._store.read(request.choose)
-        draft = await self._planner.draft(ctx, chosen, force=request.args.force)
-        already = [Result(id=row.id, state=row.state, already=True) for row in chosen.already]  # type: ignore[arg-type]
+        draft = await self._planner.draft(ctx, chosen, force=request.args.force, skip=request.skips)
+        already = [_already(row) for row in chosen.already]
         if not chosen.rows:
             # What the plan promised is so already, be it by the very same plan.
             return Outcome(plan=draft.plan, results=[] if ctx.dry_run else already)
@@ -86,11 +86,12 @@ class Undoing:
         )
 
     async def _require_same(self, ctx: Context, request: Request, chosen: Chosen, draft: Draft) -> None:
-        digest, force = request.args.digest, request.args.force
+        digest = request.args.digest
         if digest is None or digest == draft.plan.digest:
             return
-        # With force, the plan that was looked at before may be the one without it.
-        if force and (await self._planner.draft(ctx, chosen)).plan.digest == digest:
+        # With force, or with leave to skip, the plan that was looked at before may be the one without it.
+        lenient = request.args.force or request.skips
+        if lenient and (await self._planner.draft(ctx, chosen)).plan.digest == digest:
             return
         raise ConflictError(
             "undo.plan_changed",
@@ -120,8 +121,12 @@ class Undoing:
                 "`takeback log` shows it; switch on the module that owns what it touched.",
                 retryable=True,
             )
-        results = [Result(id=one.id, state=record.sets, already=False) for one in record.subjects]  # type: ignore[arg-type]
-        return Outcome(plan=record.plan, results=results, act=found[0].id)
+        return Outcome(plan=record.plan, results=results_of(record), act=found[0].id)
+
+
+def _already(row: rows.Row) -> Result:
+    part = row.state != "undone" and bool(row.taken)
+    return Result(id=row.id, state=row.state, already=True, part=part)  # type: ignore[arg-type]
 
 
 def _require_runnable(draft: Draft) -> None:
@@ -159,5 +164,8 @@ def _require_runnable(draft: Draft) -> None:
 
 def _summary(name: str, draft: Draft) -> str:
     verb = {"undo.run": "undo", "undo.redo": "redo", "undo.rewind": "rewind"}[name]
-    running = [step.step.summary for step in draft.steps if step.runs]
-    return f"{verb}: {running[0]}"[:1000] if len(running) == 1 else f"{verb} of {len(running)} acts"
+    running = [step.step for step in draft.steps if step.runs]
+    if len(running) != 1:
+        return f"{verb} of {len(running)} acts"
+    part = " of a part" if running[0].part else ""
+    return f"{verb}{part}: {running[0].summary}"[:1000]
