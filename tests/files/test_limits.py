@@ -20,29 +20,6 @@ async def _refused(bench, tool, **args):
     return error.value.code
 
 
-async def test_folders_too_deep_to_be_taken_back_are_not_made(bench, root):
-    path = "/".join(["x"] * 250)
-    assert await _refused(bench, "files.make_dir", path=path, parents=True) == "files.too_deep"
-    assert os.listdir(root) == []
-
-
-async def test_the_deepest_folder_that_is_made_is_taken_back(bench, root):
-    path = "/".join(["x"] * (200 - len(root.parts) + 1))
-    done = await bench.agent().call("files.make_dir", path=path, parents=True)
-    await bench.undo(done.act)
-    assert os.listdir(root) == []
-
-
-async def test_a_folder_is_not_moved_to_where_it_could_not_be_reached_from_above(bench, root):
-    """Otherwise an act on a folder far above, even one of the same log, could no longer be taken back."""
-    deep = root.joinpath(*["x"] * 150)
-    deep.mkdir(parents=True)
-    (root / "m").joinpath(*["y"] * 50).mkdir(parents=True)
-    to = "/".join(["x"] * 150) + "/m"
-    assert await _refused(bench, "files.move", path="m", to=to) == "files.too_deep"
-    assert sorted(os.listdir(root)) == ["m", "x"]
-
-
 @pytest.fixture
 def mount(root, tmp_path, monkeypatch):
     """A list of mounts as the system keeps it, with one in a folder that has a space in its name."""

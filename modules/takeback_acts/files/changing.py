@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, UsageError
-from takeback_acts.files import accounts, failures, folders, paths, roots, texts, trees
+from takeback_acts.files import accounts, failures, folders, paths, roots, texts
 from takeback_acts.files.acting import Actor, Plan, foreseen
 from takeback_acts.files.beneath import Folders, Spot
 from takeback_acts.files.blobs import Intake
@@ -112,8 +112,6 @@ class Changer:
                 )
             # Nothing of it is lost by a rename, so its bytes need not be kept.
             moved = _unkept(await self._actor.observe(source, Digester()))
-            if moved.state.kind == "dir":
-                trees.require_shallow(to, moved.entries)
             items = [Item(source, moved, NOTHING), Item(target, there, moved, source)]
             summary = f"Moved {paths.shown(path):.400} to {paths.shown(to):.400}"
             return Plan(
@@ -129,7 +127,6 @@ class Changer:
     async def make_dir(self, ctx: Context, args: MakeDir) -> Done:
         """Makes a folder."""
         path = roots.target(ctx.scope, args.path)
-        trees.require_shallow(path)
         while True:
             top = await to_thread.run_sync(
                 partial(folders.topmost_missing, path, self._actor.home, parents=args.parents)

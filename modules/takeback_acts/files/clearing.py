@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from takeback_acts.files import beneath, failures, trees
 from takeback_acts.files.beneath import Home, Spot
-from takeback_acts.files.paths import join
+from takeback_acts.files.descent import descend
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.trees import Entry, Seen
 
@@ -37,7 +37,7 @@ def clear(spot: Spot, seen: Seen, home: Home) -> bool:
     if seen.state.kind != "dir":
         return False
     known = {entry.path: entry for entry in seen.entries}
-    return _clear_folder(spot, b"", known, home)
+    return _clear_folder(spot, known, home)
 
 
 def require_clearable(spot: Spot, home: Home) -> None:
@@ -47,15 +47,10 @@ def require_clearable(spot: Spot, home: Home) -> None:
     """
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
-        for name in map(os.fsencode, os.listdir(handle)):
-            own = Spot(handle, name, join(spot.path, name))
-            found = own.look()
-            if found is None:
-                continue
-            if _is_another_s(handle, found) or _is_fixed(own, found):
-                raise failures.denied(own.path)
-            if stat.S_ISDIR(found.st_mode):
-                require_clearable(own, home)
+        for met in descend(handle, spot.path, home):
+            another_s = _is_another_s(met.spot.folder, met.found)
+            if not met.leaving and (another_s or _is_fixed(met.spot, met.found)):
+                raise failures.denied(met.spot.path)
     finally:
         os.close(handle)
 
@@ -85,30 +80,37 @@ def _is_fixed(spot: Spot, found: os.stat_result) -> bool:
     return False
 
 
-def _clear_folder(spot: Spot, inner: bytes, known: Mapping[bytes, Entry], home: Home) -> bool:
+def _clear_folder(spot: Spot, known: Mapping[bytes, Entry], home: Home) -> bool:
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
         if os.fstat(handle).st_dev != os.fstat(spot.folder).st_dev:
             return False
         _make_writable(handle)
-        names = map(os.fsencode, os.listdir(handle))
-        left = [name for name in names if not _clear_entry(handle, inner + name, spot.path, known, home)]
+        empty = _clear_inside(handle, spot.path, known, home)
     finally:
         os.close(handle)
-    return not left and _gone(os.rmdir, spot)
+    return empty and _gone(os.rmdir, spot)
 
 
-def _clear_entry(folder: int, place: bytes, path: bytes, known: Mapping[bytes, Entry], home: Home) -> bool:
-    name = place.rpartition(b"/")[2]
-    own = Spot(folder, name, join(path, name))
-    entry, found = known.get(place), own.look()
-    if found is None:
-        return True
-    if entry is None:
-        return False
-    if stat.S_ISDIR(found.st_mode):
-        return entry.state.kind == "dir" and _clear_folder(own, place + b"/", known, home)
-    return _is_still(own, found, entry) and _gone(os.unlink, own)
+def _clear_inside(folder: int, path: bytes, known: Mapping[bytes, Entry], home: Home) -> bool:
+    """Removes what is known in an open folder; answers whether nothing is left in it."""
+    device, empty = os.fstat(folder).st_dev, [True]
+    for met in descend(folder, path, home, _make_writable):
+        entry = known.get(met.place)
+        if met.leaving:
+            gone = empty.pop() and _gone(os.rmdir, met.spot)
+        elif entry is None:
+            met.enter = gone = False
+        elif met.is_folder:
+            met.enter = entry.state.kind == "dir" and met.found.st_dev == device
+            if met.enter:
+                empty.append(True)
+                continue
+            gone = False
+        else:
+            gone = _is_still(met.spot, met.found, entry) and _gone(os.unlink, met.spot)
+        empty[-1] = empty[-1] and gone
+    return empty[0]
 
 
 def _is_still(spot: Spot, found: os.stat_result, entry: Entry) -> bool:

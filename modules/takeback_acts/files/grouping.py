@@ -19,7 +19,6 @@ from takeback_acts.files.trees import Entry
 # Moved back, it would be wrong, and what was pushed would pass for what was not.
 _REMOTES = re.compile(rb"/\.git/(?:modules/.+/)?refs/remotes(?:/|\Z)")
 _LONGEST = 4096
-_DEEPEST = 190
 
 
 class Back(NamedTuple):
@@ -78,11 +77,14 @@ class _Grouping:
         self._found = found
         self._origins = origins
         # A folder comes right before all that lies in it, as a walk by name has it.
-        self._order = sorted({*found, *others}, key=lambda path: path.split(b"/"))
+        self._order = sorted({*found, *others}, key=lambda path: path.replace(b"/", b"\0"))
+        self._ends = [len(self._order)] * len(self._order)
+        self._partly: set[int] = set()
         self._intake = intake
         self._made = Grouped()
 
     def run(self) -> Grouped:
+        self._sort_out()
         at = 0
         while at < len(self._order):
             at = self._take(at)
@@ -98,7 +100,7 @@ class _Grouping:
         if was and now:
             self._lose(path, "the mode of a folder is not put back")
             return at + 1
-        end = self._end(at) if was or now else at + 1
+        end = self._ends[at] if was or now else at + 1
         if _REMOTES.search(path) and not was and any(map(self._tells_of_remote, self._order[at:end])):
             if not now:
                 self._lose(path, "it stays, for it tells what a remote has")
@@ -107,7 +109,7 @@ class _Grouping:
             self._lose(path, doubt)
             return end
         inner = self._order[at + 1 : end]
-        if now and not self._is_whole(path, inner):
+        if now and at in self._partly:
             self._lose(path, "the folder stays, for it holds what is not put back")
             return at + 1
         before, after = self._state(path, one.before, inner, old=True), self._state(path, one.after, inner)
@@ -124,22 +126,25 @@ class _Grouping:
         one = self._found.get(path)
         return one is not None and one.after.kind == "file" and split(path)[1] != b"HEAD"
 
-    def _end(self, at: int) -> int:
-        top, end = self._order[at], at + 1
-        while end < len(self._order) and beneath(self._order[end], top):
-            end += 1
-        return end
+    def _sort_out(self) -> None:
+        """Where what each folder holds ends, and which folders hold something that is not put back.
 
-    def _is_whole(self, path: bytes, inner: list[bytes]) -> bool:
-        """Whether a new folder holds nothing but what is put back with it."""
-        deep = path.count(b"/") + _DEEPEST
-        return all(
-            (one := self._found.get(below)) is not None
-            and one.after.state() is not None
-            and below.count(b"/") <= deep
-            and not self._origins.doubt(below, one)
-            for below in inner
-        )
+        In one pass each, for a folder may be in a folder in a folder, many thousands of times.
+        """
+        around, above = list[int](), list[int]()
+        for at, path in enumerate(self._order):
+            while around and not beneath(path, self._order[around[-1]]):
+                self._ends[around.pop()] = at
+            above.append(around[-1] if around else -1)
+            around.append(at)
+        for at in range(len(self._order) - 1, -1, -1):
+            if above[at] >= 0 and (at in self._partly or not self._goes_along(self._order[at])):
+                self._partly.add(above[at])
+
+    def _goes_along(self, path: bytes) -> bool:
+        """Whether a path in a new folder is put back with it."""
+        one = self._found.get(path)
+        return one is not None and one.after.state() is not None and not self._origins.doubt(path, one)
 
     def _state(self, path: bytes, held: Held, inner: list[bytes], *, old: bool = False) -> State | None:
         state = held.state() if old else held.left()

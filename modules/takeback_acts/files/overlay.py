@@ -111,7 +111,7 @@ def _patched(entries: Iterable[Entry], inner: Mapping[bytes, Seen]) -> list[Entr
         if seen.state.kind != "absent":
             kept.append(Entry(path, seen.state.model_copy(update={"manifest": "", "content": ""})))
             kept += [Entry(path + b"/" + entry.path, entry.state) for entry in seen.entries]
-    return sorted(kept, key=lambda entry: entry.path.split(b"/"))
+    return sorted(kept, key=lambda entry: entry.path.replace(b"/", b"\0"))
 
 
 def _rebuilt(seen: Seen, entries: Iterable[Entry]) -> Seen:

@@ -11,7 +11,7 @@ from anyio import to_thread
 from takeback.errors import ConflictError
 from takeback_acts.files.accounts import BASELINE, Account
 from takeback_acts.files.capture.capture import Capture
-from takeback_acts.files.capture.changes import REPACKED, Changes, Held, RefMove
+from takeback_acts.files.capture.changes import REPACKED, Changes, Held, RefMove, pathed
 from takeback_acts.files.capture.gitprune import Pruned
 from takeback_acts.files.contents import StoredContents
 from takeback_acts.files.paths import join, split
@@ -148,8 +148,8 @@ class Rooted:
         return changes
 
     def _tell(self, seen: Seen, changes: Changes, shared: bool) -> None:
-        for change in changes.paths:
-            path = join(self.path, change.path) if change.path else self.path
+        for inner, change in pathed(changes.paths):
+            path = join(self.path, inner) if inner else self.path
             if is_temporary(split(path)[1]):
                 continue
             known = seen.paths.get(path)

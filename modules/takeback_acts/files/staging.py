@@ -17,6 +17,7 @@ from typing import TypeVar
 from takeback.durable import sync
 from takeback_acts.files import beneath, renames
 from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.capture.way import Way
 from takeback_acts.files.paths import join
 from takeback_acts.files.states import ABSENT, State
 from takeback_acts.files.supply import Supply
@@ -167,10 +168,11 @@ def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home, *, durable
 
 
 class _Builder:
-    """Fills an open folder; entries come parents first, so the open folders are a stack."""
+    """Fills an open folder; entries come parents first, so those that are not finished are a stack."""
 
     def __init__(self, folder: int, path: bytes, supply: Supply, home: Home, *, durable: bool) -> None:
-        self._open: list[tuple[bytes, int, State]] = [(b"", folder, ABSENT)]
+        self._way = Way(folder)
+        self._open: list[tuple[bytes, State]] = [(b"", ABSENT)]
         self._path = path
         self._supply = supply
         self._home = home
@@ -184,31 +186,27 @@ class _Builder:
                     self._make(entry)
             self._leave_to(b"")
         finally:
-            for _, handle, _ in self._open[1:]:
-                os.close(handle)
+            self._way.close()
 
     def _make(self, entry: Entry) -> None:
         inner, _, name = entry.path.rpartition(b"/")
         self._leave_to(inner)
-        folder = self._open[-1][1]
-        spot = Spot(folder, name, join(self._path, entry.path))
+        spot = Spot(self._way.fd, name, join(self._path, entry.path))
         if entry.state.kind != "dir":
             _stage_plain(spot, entry.state, self._supply, durable=self._durable)
             return
-        os.mkdir(name, 0o700, dir_fd=folder)
-        handle = beneath.open_within(folder, name, spot.path, self._home)
-        self._open.append((entry.path, handle, entry.state))
+        os.mkdir(name, 0o700, dir_fd=spot.folder)
+        self._home.check(self._way.down(name), spot.path)
+        self._open.append((entry.path, entry.state))
 
     def _leave_to(self, inner: bytes) -> None:
         """Closes finished folders; a folder gets its mode and time last, since filling it changes both."""
         while self._open[-1][0] != inner:
-            _, handle, state = self._open.pop()
-            try:
-                _dress(handle, state)
-                if self._durable:
-                    sync(handle)
-            finally:
-                os.close(handle)
+            _, state = self._open.pop()
+            _dress(self._way.fd, state)
+            if self._durable:
+                sync(self._way.fd)
+            self._way.up(len(self._open) - 1)
 
 
 def _dress(handle: int, state: State) -> None:

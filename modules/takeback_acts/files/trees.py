@@ -10,15 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from takeback.errors import RefusedError, TakebackError
+from takeback.errors import TakebackError
 from takeback_acts.files import beneath, failures
 from takeback_acts.files.beneath import Home, Spot
+from takeback_acts.files.descent import descend
 from takeback_acts.files.mounts import mounted
-from takeback_acts.files.paths import join, shown
 from takeback_acts.files.reading import Reader, steady
 from takeback_acts.files.states import ABSENT, State, file_state, folder_state, link_state
-
-_DEEPEST = 200
 
 
 class Mark(NamedTuple):
@@ -52,8 +50,7 @@ NOTHING = Seen(ABSENT)
 def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
     """What lies at a place, all of it read through `reader`; a folder with its manifest.
 
-    Raises RefusedError `files.special`, `files.home`, `files.too_deep`, `files.mount`, ConflictError
-    `files.unstable`.
+    Raises RefusedError `files.special`, `files.home`, `files.mount`, ConflictError `files.unstable`.
     """
     found = spot.look()
     if found is None:
@@ -65,7 +62,7 @@ def observe(spot: Spot, reader: Reader, home: Home) -> Seen:
         found = os.fstat(handle)
         if found.st_dev != os.fstat(spot.folder).st_dev:
             raise mounted(spot.path)
-        entries = tuple(_walk(handle, b"", spot.path, reader, home, 1))
+        entries = tuple(_walk(handle, spot.path, reader, home))
     finally:
         os.close(handle)
     manifest = reader.data(dump(entries))
@@ -103,13 +100,6 @@ def load(manifest: bytes) -> tuple[Entry, ...]:
         ) from None
 
 
-def require_shallow(path: bytes, entries: Iterable[Entry] = ()) -> None:
-    """Raises RefusedError `files.too_deep` for a new folder that acts on those around it would not reach."""
-    inner = max((entry.path.count(b"/") + 1 for entry in entries if entry.state.kind == "dir"), default=0)
-    if path.count(b"/") + inner > _DEEPEST:
-        raise _too_deep(path)
-
-
 def mark(found: os.stat_result) -> Mark:
     """The mark of what was looked at."""
     return Mark(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -130,36 +120,18 @@ def plain(spot: Spot, found: os.stat_result, reader: Reader) -> Seen:
         os.close(handle)
 
 
-def _walk(folder: int, inner: bytes, path: bytes, reader: Reader, home: Home, depth: int) -> Iterator[Entry]:
-    if depth > _DEEPEST:
-        raise _too_deep(path)
-    for name in sorted(map(os.fsencode, os.listdir(folder))):
-        own = Spot(folder, name, join(path, name))
-        place = inner + name
-        found = own.look()
-        if found is None:
+def _walk(folder: int, path: bytes, reader: Reader, home: Home) -> Iterator[Entry]:
+    device = os.fstat(folder).st_dev
+    for met in descend(folder, path, home):
+        if met.leaving:
             continue
-        if not stat.S_ISDIR(found.st_mode):
-            state, _, seen = plain(own, found, reader)
-            yield Entry(place, state, seen)
-            continue
-        handle = beneath.open_within(folder, name, own.path, home)
-        try:
-            found = os.fstat(handle)
-            if found.st_dev != os.fstat(folder).st_dev:
-                raise mounted(own.path)
-            yield Entry(place, folder_state(found))
-            yield from _walk(handle, place + b"/", own.path, reader, home, depth + 1)
-        finally:
-            os.close(handle)
-
-
-def _too_deep(path: bytes) -> RefusedError:
-    return RefusedError(
-        "files.too_deep",
-        f"{shown(path):.200} is nested more than {_DEEPEST} folders deep",
-        "Act on a folder further down.",
-    )
+        if not met.is_folder:
+            state, _, seen = plain(met.spot, met.found, reader)
+            yield Entry(met.place, state, seen)
+        elif met.found.st_dev != device:
+            raise mounted(met.spot.path)
+        else:
+            yield Entry(met.place, folder_state(met.found))
 
 
 def _line(line: bytes) -> Entry:

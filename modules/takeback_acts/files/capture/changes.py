@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -91,6 +92,25 @@ class Change(NamedTuple):
         return above + b"/" + self.name if above and self.name else above or self.name
 
 
+def pathed(changes: Iterable[Change]) -> Iterator[tuple[bytes, Change]]:
+    """Changes with their paths. A folder's path is worked out once, however deep it lies."""
+    known: dict[Node, bytes] = {}
+    for change in changes:
+        above = _path(change.folder, known)
+        yield above + b"/" + change.name if above and change.name else above or change.name, change
+
+
+def _path(node: Node, known: dict[Node, bytes]) -> bytes:
+    below = []
+    while node.parent is not None and node not in known:
+        below.append(node)
+        node = node.parent
+    path = known.get(node, b"")
+    for one in reversed(below):
+        path = known[one] = path + b"/" + one.name if path else one.name
+    return path
+
+
 class RefMove(NamedTuple):
     """A reference of a git repository that moved; empty is absent, `ref: NAME` a symbolic one."""
 
@@ -119,13 +139,13 @@ class Changes:
 
 def joined(first: Changes, second: Changes) -> Changes:
     """Two looks as if they had been one: each path from what it was before the first to what it is now."""
-    paths = {change.path: change for change in first.paths}
-    for change in second.paths:
-        earlier = paths.pop(change.path, None)
+    paths = dict(pathed(first.paths))
+    for path, change in pathed(second.paths):
+        earlier = paths.pop(path, None)
         before = earlier.before if earlier is not None else change.before
         if _differ(before, change.after):
             what = what_changed(before, change.after)
-            paths[change.path] = change._replace(before=before, what=what)
+            paths[path] = change._replace(before=before, what=what)
     refs = {(move.repository, move.ref): move for move in first.refs}
     for move in second.refs:
         old = refs.pop((move.repository, move.ref), move).old
