@@ -84,6 +84,10 @@ def test_an_edit_that_is_only_spooled_is_taken_back_later(office):
     (office.root / "a.txt").write_text("two\n")
     office.bring(end)
     assert len(office.spooled()) == 2
+    (waiting,) = [
+        one for one in office.cli.run("doctor", "--json").json["checks"] if one["name"] == "hook spool"
+    ]
+    assert (waiting["ok"], waiting["detail"][:8]) == (False, "2 events")
     _daemons_start_again(office)
     office.cli.serve()
     office.bring(office.events[-1])

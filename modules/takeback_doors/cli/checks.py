@@ -35,6 +35,8 @@ def local_checks(home: Home, *, running: bool) -> Iterator[Finding]:
         yield database_finding(home.database, modules.classes)
     yield _owner(owner, running=running)
     yield _socket(home.socket, running=running)
+    if not running:
+        yield _spool(home.data / "spool")
 
 
 def _python() -> Finding:
@@ -104,6 +106,15 @@ def _socket(path: Path, *, running: bool) -> Finding:
     if os.path.lexists(path) and not path.is_socket():
         return Finding("daemon", False, f"{path} is no socket", "Move away what is there.")
     return Finding("daemon", True, "No daemon runs; a command that needs one starts it")
+
+
+def _spool(folder: Path) -> Finding:
+    """What agents' hooks kept while no daemon ran; a daemon that runs tells of it itself."""
+    waiting = len(list(folder.glob("*.json")))
+    if not waiting:
+        return Finding("hook spool", True, "no event of an agent waits")
+    detail = f"{waiting} events of agents wait in {folder}"
+    return Finding("hook spool", False, detail, "Start the daemon, and they are taken in: `takeback log`.")
 
 
 def _existing(path: Path) -> Path:
