@@ -8,6 +8,7 @@ import pytest
 from takeback import faults
 from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError, UsageError
 from takeback.kernel import Kernel
+from takeback_acts.files import mounts
 from takeback_acts.files.module import FilesModule
 from takeback_core.undo.module import UndoModule
 
@@ -473,3 +474,25 @@ async def test_capture_can_be_switched_off_for_a_root(tmp_path, root):
         act = (await person.call("files.write", path=str(off / "own"), content="x")).act
         await person.call("undo.run", id=act)
         assert not (off / "own").exists()
+
+
+async def test_every_command_tells_what_was_left_out_while_it_ran(bench, root):
+    sh(root, "mkdir -p node_modules d/.venv/bin; touch node_modules/a d/.venv/pyvenv.cfg")
+    for _ in range(2):
+        async with Running(bench.agent(), root) as running:
+            sh(root, "rm -f node_modules/a; date +%N > changed")
+        assert running.ended.left_out == [str(root / "d" / ".venv"), str(root / "node_modules")]
+        act = await shown(bench, running.ended.act)
+        assert act.input["left_out"] == running.ended.left_out
+
+
+async def test_what_is_mounted_in_a_folder_is_said_to_be_not_captured(bench, root, tmp_path, monkeypatch):
+    lines = ("1 0 8:1 / / rw", f"2 1 0:9 / {root}/m rw", f"3 1 8:1 /b {root}/b rw")
+    (tmp_path / "mounts").write_text("\n".join(f"{line} - some x rw" for line in lines))
+    monkeypatch.setattr(mounts, "_LIST", str(tmp_path / "mounts"))
+    async with Running(bench.agent(), root) as running:
+        pass
+    told = f"not captured: {root / 'm'} is another file system"
+    assert told in running.begun.notes
+    assert told in running.ended.notes
+    assert not any(f"{root}/b" in note for note in running.begun.notes)

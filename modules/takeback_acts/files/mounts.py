@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from takeback.errors import RefusedError
@@ -18,14 +19,28 @@ def require_none(path: bytes) -> None:
 
     A folder that is bound to another place has the same device there, so the list must be asked.
     """
+    for point, _ in _mounts():
+        if beneath(point, path):
+            raise mounted(point)
+
+
+def foreign(path: bytes) -> list[bytes]:
+    """The points in a folder at which other file systems than its own are mounted. Blocks."""
+    found = list(_mounts())
+    around = [(len(point), device) for point, device in found if beneath(path, point)]
+    own = max(around)[1] if around else b""
+    return [point for point, device in found if point != path and beneath(point, path) and device != own]
+
+
+def _mounts() -> Iterator[tuple[bytes, bytes]]:
+    """Where something is mounted, with its device."""
     try:
         lines = Path(_LIST).read_bytes().splitlines()
     except OSError:
         return
     for line in lines:
-        point = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
-        if beneath(point, path):
-            raise mounted(point)
+        words = line.split(b" ")
+        yield _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), words[4]), words[2]
 
 
 def mounted(point: bytes) -> RefusedError:

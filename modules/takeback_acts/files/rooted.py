@@ -94,6 +94,9 @@ class Rooted:
         async with self._turn:
             self._contents.keep_for(account)
             await self._look(ending=True)
+            left_out = {join(self.path, inner) for inner in self._capture.left_out()}
+            for seen in self._seen.values():
+                seen.left_out |= left_out
 
     def seen(self, window: str) -> Seen:
         """What a window has seen until the last look."""

@@ -94,6 +94,10 @@ class Capture:
         """The digests in the store that the baseline names; a sweep must spare them."""
         return self._engine.live() if self._engine is not None else set()
 
+    def left_out(self) -> list[bytes]:
+        """The folders that can be made again and are not captured, whatever changes in them."""
+        return self._engine.left_out() if self._engine is not None else []
+
     async def _look(self, *, scan: bool, ending: bool = False, open_: bool = False) -> Changes:
         async with self._turn:
             # A look that was begun is finished: a thread can't be taken back half way.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from takeback.errors import ConflictError, TakebackError
-from takeback_acts.files import beneath, failures
+from takeback_acts.files import beneath, failures, mounts
 from takeback_acts.files.beneath import Home
 from takeback_acts.files.capture import gitprune, leftout, shelf, uprooted
 from takeback_acts.files.capture.bringing import Bringing
@@ -140,6 +140,9 @@ class Engine:
             self._check_root()
             look.apply()
             moves.apply()
+            if self._watch is not None:
+                for node in look.opened:
+                    self._watch.enter(node)
         except BaseException:
             # The watcher's marks are spent, so only a scan can tell what is left to see.
             self._scanned = float("-inf")
@@ -237,7 +240,15 @@ class Engine:
             self._watch.close()
             self._watch = None
 
+    def left_out(self) -> list[bytes]:
+        """The folders that can be made again and are not captured."""
+        return sorted(node.path() for node in self.tree.left if node.left == Source.LEFT_OUT)
+
     def _ask(self, look: Look, scan: bool) -> str:
+        for node in self.tree.left:
+            # No event and no time tells that something is mounted no more, or that work lies in it by now.
+            if node.parent is not None and not self._tools.left_out.by_name(node.name):
+                look.inquiry.ask(node.parent).names.add(node.name)
         due = time.monotonic() - self._scanned > self._options.scan_every
         dirty = self._watch.dirty(self.tree.top) if self._watch is not None else []
         if self._watch is not None and self._watch.lost:
@@ -291,7 +302,10 @@ class Engine:
             raise _moved(self._path)
 
     def _said(self) -> list[str]:
-        notes = [*self._notes, *self._scanner.notes, *self._repositories.notes]
+        notes = [
+            f"not captured: {shown(point)} is another file system" for point in mounts.foreign(self._path)
+        ]
+        notes += [*self._notes, *self._scanner.notes, *self._repositories.notes]
         if self._tools.intake.unkept:
             notes.append(f"unkept: {self._tools.intake.unkept} files, for there is no room to keep them")
             self._short, self._tools.intake.unkept = True, 0

@@ -5,6 +5,7 @@ Nothing of the tree is changed until `apply`: a look that fails leaves the basel
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
@@ -42,6 +43,7 @@ class Look:
         self._started = time.time_ns()
         self.afresh: set[tuple[Node, bytes]] = set()
         self.left: list[Node] = []
+        self.opened: list[Node] = []
 
     def examine(self) -> None:
         """Examines all that was asked for: what is gone first, so that what only moved is recognised."""
@@ -174,7 +176,7 @@ class Look:
             if before.mode != after.mode:
                 self._findings.add(_above(child), child.name, before, after)
             self._edits.append(lambda: child.know(found, settled=True))
-            if child.left == Source.DENIED:
+            if self._may_be_entered(child, found):
                 self._opened(child)
         elif (found.st_dev, child in self.inquiry.asked) != (child.own[2], False):
             return
@@ -183,11 +185,22 @@ class Look:
         elif found.st_mode != child.own[0]:
             self._folder(self.tour.to(child), child, Asked(mode=True))
 
+    def _may_be_entered(self, child: Node, found: os.stat_result) -> bool:
+        """Whether a folder that was passed by is worth another try."""
+        if child.left == Source.LEFT_OUT and not self._tools.left_out.by_name(child.name):
+            with contextlib.suppress(OSError):
+                return not self._tools.left_out.by_marker(self.tour.to(child), child.name)
+        if child.left == Source.MOUNT:
+            return found.st_dev == self._tools.device
+        return child.left == Source.DENIED
+
     def _opened(self, child: Node) -> None:
         """A folder that could not be entered before: what it holds was there, so nothing of it is told."""
         top = Node(_above(child), child.name)
         Gather(self._tools, self.tour).fill(top)
         if top.left == Source.NONE:
+            self.opened.append(top)
+            self._edits.append(lambda: self._tree.forget(child))
             self._edits.append(lambda: self._graft(_above(top), top))
 
     def _cut(self, node: Node, name: bytes, child: Node, after: Row | None) -> None:

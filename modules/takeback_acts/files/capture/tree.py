@@ -17,6 +17,8 @@ class Tree:
         self._last = 0
         self.racy: dict[Node, set[bytes]] = {}
         self.linked: dict[Node, set[bytes]] = {}
+        # Folders that are not entered, though the root's own look would find them.
+        self.left: set[Node] = set()
         self.shape = 0
         for node in walk(top):
             self.adopt(node)
@@ -26,6 +28,8 @@ class Tree:
         self._last += 1
         node.number = self._last
         self.shape += 1
+        if node.left in (Source.LEFT_OUT, Source.MOUNT):
+            self.left.add(node)
         self._note(self.racy, node, node.flagged(racy=True, linked=False))
         self._note(self.linked, node, node.flagged(racy=False, linked=True))
 
@@ -34,6 +38,7 @@ class Tree:
         for below in walk(node):
             self.racy.pop(below, None)
             self.linked.pop(below, None)
+            self.left.discard(below)
         self.shape += 1
 
     def put(self, node: Node, name: bytes, row: Row) -> None:

@@ -108,6 +108,16 @@ class Watch:
                     found.append(Dirty(node, names, whole, mode))
             return found
 
+    def enter(self, node: Node) -> None:
+        """Watches a folder that was passed by so far; what happened in it meanwhile is asked for."""
+        parts = node.path().split(b"/")
+        with self._lock:
+            watched: Watched | None = self._top
+            for part in parts[:-1]:
+                watched = watched.below.get(part) if watched is not None else None
+            if watched is not None:
+                self._add_below(watched, parts[-1])
+
     def close(self) -> None:
         """Ends all watching."""
         os.close(self._stopper)
@@ -159,12 +169,15 @@ class Watch:
             gone = watched.below.pop(name, None)
             orphans = self._forget(gone) if gone is not None else set()
             if mask & (CREATE | MOVED_TO) and not self._left_out.by_name(name):
-                below = Watched(watched, name)
-                watched.below[name] = below
-                below.whole = True
-                self._dirty.add(below)
-                self._cover(below, None)
+                self._add_below(watched, name)
             self._release(orphans)
+
+    def _add_below(self, watched: Watched, name: bytes) -> None:
+        below = Watched(watched, name)
+        watched.below[name] = below
+        below.whole = True
+        self._dirty.add(below)
+        self._cover(below, None)
 
     def _forget(self, top: Watched) -> set[int]:
         found, stack = set(), [top]
