@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import anyio
 import pytest
 
 from takeback import faults
@@ -496,3 +497,35 @@ async def test_what_is_mounted_in_a_folder_is_said_to_be_not_captured(bench, roo
     assert told in running.begun.notes
     assert told in running.ended.notes
     assert not any(f"{root}/b" in note for note in running.begun.notes)
+
+
+@pytest.mark.parametrize("idle", [0.0, 60.0])
+async def test_a_folder_is_held_open_no_longer_than_it_is_of_use(tmp_path, root, idle):
+    (root / "a").write_text("1")
+    settings = {"files": {"idle_seconds": idle}}
+    async with Kernel(tmp_path / "home", settings=settings, modules=[UndoModule, FilesModule]) as kernel:
+        person = kernel.enter("cli:person")
+        async with Running(person, root):
+            assert _held(root)
+        if idle:
+            assert _held(root)
+        with anyio.fail_after(10):
+            while not idle and _held(root):
+                await anyio.lowlevel.checkpoint()
+        (root / "a").write_text("2")
+        async with Running(person, root) as running:
+            (root / "b").write_text("b")
+        assert running.ended.changed == 1
+
+
+def _held(folder):
+    """Whether this process has a folder open."""
+    about = os.stat(folder)
+    for handle in os.listdir("/dev/fd"):
+        try:
+            found = os.fstat(int(handle))
+        except OSError:
+            continue  # the listing's own
+        if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino):
+            return True
+    return False

@@ -27,6 +27,7 @@ from takeback_acts.files.shelves import Shelves
 from takeback_acts.files.windows import Window, Windows, born
 
 _HOUR_NS = 3600 * 10**9
+_OFTEN = 5.0
 
 
 class Commands:
@@ -49,6 +50,7 @@ class Commands:
         await self._windows.load()
         self._tasks = tasks
         tasks.start_soon(self._look_back)
+        tasks.start_soon(self._rest_often)
         try:
             yield
         finally:
@@ -138,8 +140,17 @@ class Commands:
         try:
             await rooted.save()
             await self._shelves.let_go()
+            await self._shelves.rest(self._settings.idle_seconds)
         except TakebackError as error:
             self._host.log.warning("A baseline could not be saved: %s", error.code)
+
+    async def _rest_often(self) -> None:
+        while True:
+            await anyio.sleep(max(_OFTEN, self._settings.idle_seconds / 2))
+            try:
+                await self._shelves.rest(self._settings.idle_seconds)
+            except TakebackError as error:
+                self._host.log.warning("A baseline could not be saved: %s", error.code)
 
     async def _look_back(self) -> None:
         """Ends what nobody will end any more, and goes on with what somebody will."""

@@ -117,6 +117,16 @@ class Rooted:
         async with self._turn:
             return await self._capture.prune(dry_run=dry_run)
 
+    async def rest(self, seconds: float) -> None:
+        """Lets go of the root when nobody has asked for so long, so that its disk can be taken away.
+
+        The next look begins with what is on the shelf.
+        """
+        async with self._turn:
+            if self.idle and time.monotonic() - self.used >= seconds:
+                unsaved, self._unsaved = self._unsaved, False
+                await self._capture.close(save=unsaved)
+
     async def close(self) -> None:
         """Lets go of the root. With an open window the shelf stays as it was when that began."""
         async with self._turn:

@@ -21,7 +21,8 @@ class FilesSettings(BaseModel):
     What no act names is forgotten `grace_hours` after it was last kept. `left_out` are folders in which a
     command's changes are not captured, as NAME or NAME:MARKER, a file in it; None for the usual ones.
     `not_captured` are folders by their full path: of a command that runs in one nothing is captured. A
-    command's window whose end nobody tells is ended after `window_hours`.
+    command's window whose end nobody tells is ended after `window_hours`. A folder in which no command has
+    run for `idle_seconds` is held open no more.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -36,6 +37,7 @@ class FilesSettings(BaseModel):
     left_out: list[str] | None = None
     not_captured: list[AbsoluteFolder] = Field(default_factory=list)
     window_hours: float = Field(default=24.0, gt=0)
+    idle_seconds: float = Field(default=60.0, ge=0)
     grace_hours: float = Field(default=24.0, ge=1, allow_inf_nan=False)
 
     @property

@@ -65,6 +65,11 @@ class Shelves:
             finally:
                 self._closing.discard(one)
 
+    async def rest(self, seconds: float) -> None:
+        """Lets go of the folders of roots that nobody has used for so long."""
+        for one in list(self._rooted.values()):
+            await one.rest(seconds)
+
     async def close(self) -> None:
         """Lets go of all."""
         for one in self._rooted.values():
