@@ -64,8 +64,11 @@ class Objects:
 
 def _is_small(git_dir: int) -> bool:
     """Whether the objects of an open git folder are few and small enough to be copied."""
+    try:
+        objects = os.open(b"objects", FOLDER, dir_fd=git_dir)
+    except OSError:
+        return False
     many = size = 0
-    objects = os.open(b"objects", FOLDER, dir_fd=git_dir)
     try:
         for fan in os.listdir(objects):
             if not _FANS.fullmatch(os.fsencode(fan)):
