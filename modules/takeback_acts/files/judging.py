@@ -30,7 +30,8 @@ class Case:
     """A path to put back: what lies there, what the act left, and what would lie there afterwards.
 
     `source` is the case of the path that this one is moved back from, `goes_to` the other way round.
-    `homeless` says that not even the folder of the path is there.
+    `homeless` says that not even the folder of the path is there; `apart` names what it goes together with,
+    when that is left out.
     """
 
     spot: Spot
@@ -42,6 +43,7 @@ class Case:
     source: Case | None = None
     goes_to: Case | None = None
     homeless: bool = False
+    apart: str = ""
 
     @property
     def blocked(self) -> bool:
@@ -97,6 +99,8 @@ class Judge:
         case.action = "delete" if before.kind == "absent" else "restore"
         if now.same(before) and _partner_is_back(case):
             case.action, case.reason, case.want = "skip", "unchanged", case.now
+        elif case.apart:
+            case.action, case.reason = "conflict", f"it goes together with {case.apart}, which stays as it is"
         elif case.homeless:
             case.action, case.reason = "conflict", "its folder is gone"
         elif self.pushed.holds(case.spot.path):

@@ -106,13 +106,15 @@ class Restore(_In):
     """Paths to put back, all or none, every one of them beneath `root`; `stays` are told, and left alone.
 
     `listed` is the blob that lists them, where they are too many to be `items`. `refs` are the references of
-    git that the paths would put back, which stay where they are once pushed.
+    git that the paths would put back, which stay where they are once pushed. With `only` just these of the
+    paths are put back.
     """
 
     root: Resource
     items: list[Back] = Field(default_factory=list, max_length=100_000)
     listed: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     refs: list[RefBack] = Field(default_factory=list, max_length=100_000)
+    only: list[Resource] | None = Field(default=None, max_length=20_000_000)
     stays: list[Stay] = Field(default_factory=list, max_length=100)
 
 

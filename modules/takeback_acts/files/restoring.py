@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
-from takeback_acts.files import accounts, beneath, failures, itemlist, paths, roots, staging
+from takeback_acts.files import accounts, beneath, failures, itemlist, parts, paths, roots, staging
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
@@ -19,6 +19,7 @@ from takeback_acts.files.judging import Case, Judge
 from takeback_acts.files.locks import Locks
 from takeback_acts.files.models import Back, Effect, Restore, Restored
 from takeback_acts.files.overlay import Overlay
+from takeback_acts.files.parts import Bonds
 from takeback_acts.files.reading import Digester, Reader
 from takeback_acts.files.script import Item
 from takeback_acts.files.settings import FilesSettings
@@ -41,12 +42,15 @@ class Restorer:
         NotFoundError `files.blob_missing`, TakebackError `files.unreachable`.
         """
         args = await self._at_hand(args)
+        bonds = Bonds(args.items)
+        if args.only is not None:
+            args = args.model_copy(update={"items": parts.chosen(args.items, args.only)})
         targets = [_path(ctx, args.root, item) for item in args.items]
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             intake = self._actor.intake(accounts.UNDO)
             with failures.reported(targets[0]), Folders(self._actor.home) as folders, intake:
-                return await self._restore(ctx, args, targets, folders, intake)
+                return await self._restore(ctx, args, bonds, targets, folders, intake)
 
     async def _at_hand(self, args: Restore) -> Restore:
         """The same with its items, also those that are listed elsewhere."""
@@ -58,10 +62,17 @@ class Restorer:
         return args
 
     async def _restore(
-        self, ctx: Context, args: Restore, targets: Sequence[bytes], folders: Folders, intake: Intake
+        self,
+        ctx: Context,
+        args: Restore,
+        bonds: Bonds,
+        targets: Sequence[bytes],
+        folders: Folders,
+        intake: Intake,
     ) -> Restored:
         overlay = Overlay.of(ctx.rehearsal)
         cases = await self._cases(args, targets, folders, overlay, None if ctx.dry_run else intake)
+        bonds.part(cases)
         if not ctx.dry_run:
             _require_expected(ctx, cases)
             await intake.durable()
