@@ -85,7 +85,7 @@ def test_the_session_and_the_person_are_in_the_log(served: Cli, work: Path):
     assert (act["actor"], act["actor_kind"], act["summary"]) == (
         "cli:person",
         "person",
-        "Ran touch a: changed 1 path",
+        "Ran touch a: 1 path changed",
     )
     assert act["input"]["cwd"] == str(work.resolve())
 

@@ -58,7 +58,7 @@ async def test_what_a_command_did_is_one_act_and_comes_back_byte_for_byte(bench,
     ended = running.ended
     assert ended.changed == 10
     act = await shown(bench, ended.act)
-    assert (act.agent, act.session, act.summary) == ("juno", "s1", "Ran make all: changed 10 paths")
+    assert (act.agent, act.session, act.summary) == ("juno", "s1", "Ran make all: 10 paths changed")
     assert {item.resource for item in act.touched} >= {bench.uri("a"), bench.uri("a") + "/", bench.uri("new")}
     after = snapshot(root)
     undone = await bench.undo(ended.act)

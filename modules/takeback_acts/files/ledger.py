@@ -140,7 +140,7 @@ class Ledger:
                 "coincident": ended.coincident,
                 "left_out": ended.left_out,
             },
-            "summary": f"Ran {words:.800}: changed {many}{tail}",
+            "summary": f"Ran {words:.800}: {many} changed{tail}",
             "why": [line[:1000] for line in why][:100],
         }
         if grouped.items:
