@@ -64,17 +64,30 @@ class Grouped:
 
 
 def group(
-    found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake, origins: Origins
+    found: Mapping[bytes, Found],
+    others: Collection[bytes],
+    intake: Intake,
+    origins: Origins,
+    twins: Mapping[bytes, str] | None = None,
 ) -> Grouped:
-    """Groups what was found; `others` are paths that changed too, but not by this command. Blocks."""
-    return _Grouping(found, others, intake, origins).run()
+    """Groups what was found; `others` are paths that changed too, but not by this command. Blocks.
+
+    `twins` are the resources of other names that files had before.
+    """
+    return _Grouping(found, others, intake, origins, twins or {}).run()
 
 
 class _Grouping:
     def __init__(
-        self, found: Mapping[bytes, Found], others: Collection[bytes], intake: Intake, origins: Origins
+        self,
+        found: Mapping[bytes, Found],
+        others: Collection[bytes],
+        intake: Intake,
+        origins: Origins,
+        twins: Mapping[bytes, str],
     ) -> None:
         self._found = found
+        self._twins = twins
         self._origins = origins
         # A folder comes right before all that lies in it, as a walk by name has it.
         self._order = sorted({*found, *others}, key=lambda path: path.replace(b"/", b"\0"))
@@ -149,7 +162,7 @@ class _Grouping:
     def _state(self, path: bytes, held: Held, inner: list[bytes], *, old: bool = False) -> State | None:
         state = held.state() if old else held.left()
         if state is None or state.kind != "dir":
-            return state
+            return self._linked(path, state) if old and state is not None else state
         entries = tuple(self._entries(path, inner, old=old))
         manifest = self._intake.data(trees.dump(entries))
         return state.model_copy(update={"manifest": manifest, "content": trees.version(entries)})
@@ -168,7 +181,11 @@ class _Grouping:
                 self._lose(path, held.reason or "it is a pipe, a socket or a device")
                 lost = path
             elif state.kind != "absent":
-                yield Entry(path[len(top) + 1 :], state)
+                yield Entry(path[len(top) + 1 :], self._linked(path, state) if old else state)
+
+    def _linked(self, path: bytes, state: State) -> State:
+        twin = self._twins.get(path)
+        return state if twin is None else state.model_copy(update={"twin": twin})
 
     def _lose(self, path: bytes, reason: str) -> None:
         self._made.lost.append((path, reason))

@@ -67,7 +67,10 @@ class Ledger:
         found = {path: one for each in seen for path, one in each.paths.items()}
         sorting = await self._sort(window, found, again=any(each.again for each in seen))
         origins = Origins(found, window.birth)
-        grouped = await to_thread.run_sync(grouping.group, sorting.own, sorting.others, intake, origins)
+        twins = {path: twin for each in seen for path, twin in each.twins.items()}
+        grouped = await to_thread.run_sync(
+            grouping.group, sorting.own, sorting.others, intake, origins, twins
+        )
         grouped.lost += [
             (path, _MOVED) for each in seen if (path := each.moved_to) and not window.covers(path)
         ]

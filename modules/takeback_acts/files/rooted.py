@@ -9,6 +9,7 @@ import anyio
 from anyio import to_thread
 
 from takeback.errors import ConflictError
+from takeback_acts.files import links
 from takeback_acts.files.accounts import BASELINE, Account
 from takeback_acts.files.capture.capture import Capture
 from takeback_acts.files.capture.changes import REPACKED, Changes, Held, RefMove, pathed
@@ -44,14 +45,15 @@ class Found:
 class Seen:
     """What a window has seen so far, in paths from `/` down; `failed` says why the last look did.
 
-    `moved_to` is where the root was moved to. `again` says that it was opened by an earlier process: what
-    others did meanwhile is in it as well.
+    `twins` are resources of other names that files had. `moved_to` is where the root was moved to. `again`
+    says that it was opened by an earlier process: what others did meanwhile is in it as well.
     """
 
     paths: dict[bytes, Found] = field(default_factory=dict)
     refs: list[RefMove] = field(default_factory=list)
     left_out: set[bytes] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    twins: dict[bytes, str] = field(default_factory=dict)
     failed: str = ""
     moved_to: bytes = b""
     again: bool = False
@@ -97,6 +99,7 @@ class Rooted:
             left_out = {join(self.path, inner) for inner in self._capture.left_out()}
             for seen in self._seen.values():
                 seen.left_out |= left_out
+                await to_thread.run_sync(self._look_at_links, seen)
 
     def seen(self, window: str) -> Seen:
         """What a window has seen until the last look."""
@@ -160,6 +163,20 @@ class Rooted:
             self._tell(seen, changes, shared)
         return changes
 
+    def _look_at_links(self, seen: Seen) -> None:
+        """Finds which of the changed files were one file, and which have names that nobody here knows."""
+        before = {path: one.before.inode for path, one in seen.paths.items() if _is_linked(one.before)}
+        if not before:
+            return
+        named = self._capture.named(set(before.values()))
+        named = {inode: [join(self.path, inner) for inner in names] for inode, names in named.items()}
+        there = {inode: [path for path in names if path not in seen.paths] for inode, names in named.items()}
+        seen.twins = links.twins(before, there)
+        for path, inode in before.items():
+            if seen.paths[path].after.inode == inode:
+                note = links.elsewhere(path, len(named.get(inode, ())))
+                seen.notes += [note] if note and note not in seen.notes else []
+
     def _tell(self, seen: Seen, changes: Changes, shared: bool) -> None:
         for inner, change in pathed(changes.paths):
             path = join(self.path, inner) if inner else self.path
@@ -183,6 +200,10 @@ class Rooted:
         if self._unsaved:
             await self._capture.save()
             self._unsaved = False
+
+
+def _is_linked(held: Held) -> bool:
+    return held.kind == "file" and held.linked and held.state() is not None
 
 
 def _same(one: Held, other: Held) -> bool:

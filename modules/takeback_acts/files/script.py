@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from takeback_acts.files import failures, leavings, renames, staging, trees
 from takeback_acts.files.abreast import abreast
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.clearing import clear, require_clearable
+from takeback_acts.files.links import Links, follows
 from takeback_acts.files.paths import resource
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
@@ -83,7 +84,7 @@ class Script:
     def prepare(self, supply: Supply) -> None:
         """What of the staging a crash leaves no trace of, so that it need not wait for the intent."""
         for temp, want in self.staged:
-            if want.state.kind == "file" and self._handle is None:
+            if want.state.kind == "file" and not want.state.twin and self._handle is None:
                 with failures.reported(self._owners[temp].path):
                     self._handle = staging.prepare(temp, want.state, supply)
                     self._prepared = temp
@@ -168,9 +169,11 @@ class Script:
 
     def _stage(self, supply: Supply, home: Home) -> None:
         many = len(self.staged) > staging.FEW
-        for portion in staging.portions(self.staged):
-            supply.bring({want.state.sha256 for _, want in portion if want.state.kind == "file"})
-            abreast(lambda each: self._stage_one(*each, supply, home, durable=not many), portion)
+        links = Links(home)
+        for together in self._rounds():
+            for portion in staging.portions(together):
+                supply.bring({want.state.sha256 for _, want in portion if want.state.kind == "file"})
+                abreast(lambda each: self._stage_one(*each, supply, home, links, durable=not many), portion)
         if many:
             # One sync for all of them, and the names only then.
             staging.sync_all(temp.folder for temp, _ in self.staged)
@@ -180,13 +183,28 @@ class Script:
             if step.swap and step.expect is not None:
                 self._carry(step, step.expect, wanted[step.source])
 
-    def _stage_one(self, temp: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
+    def _rounds(self) -> Iterator[Sequence[tuple[Spot, Seen]]]:
+        """What may be staged at once: a file comes before those that are to be links to it."""
+        late = [each for each in self.staged if follows(each[1].state, self._owners[each[0]].path)]
+        linked = [each for each in self.staged if any(entry.state.twin for entry in each[1].entries)]
+        if not late and not linked:
+            yield self.staged
+            return
+        rest = {id(each) for each in (*late, *linked)}
+        yield [each for each in self.staged if id(each) not in rest]
+        for each in sorted(linked, key=lambda each: self._owners[each[0]].path):
+            yield [each]
+        yield late
+
+    def _stage_one(
+        self, temp: Spot, want: Seen, supply: Supply, home: Home, links: Links, *, durable: bool
+    ) -> None:
         with failures.reported(self._owners[temp].path):
             if temp == self._prepared:
                 if self._handle is not None and staging.give_name(self._handle, temp):
                     return
                 self._prepared = None
-            staging.stage(temp, want, supply, home, durable=durable)
+            staging.stage(temp, want, supply, home, links, durable=durable)
             if durable:
                 staging.finish(temp)
 

@@ -18,6 +18,7 @@ from takeback.durable import sync
 from takeback_acts.files import beneath, renames
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.capture.way import Way
+from takeback_acts.files.links import Links
 from takeback_acts.files.paths import join
 from takeback_acts.files.states import ABSENT, State
 from takeback_acts.files.supply import Supply
@@ -57,16 +58,19 @@ def is_temporary(name: bytes) -> bool:
     return _OURS.fullmatch(name) is not None
 
 
-def stage(temp: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
+def stage(temp: Spot, want: Seen, supply: Supply, home: Home, links: Links, *, durable: bool) -> None:
     """Makes what is wanted under the PART of a temporary name; not `durable` where `sync_all` follows.
+
+    Files that were one are one again as far as `links` knows the others.
 
     Raises OSError, `files.blob_missing` and `files.blob_corrupt`.
     """
     part = temp.beside(temp.name + PART)
     if want.state.kind == "dir":
-        _stage_folder(part, want, supply, home, durable=durable)
-    else:
+        _stage_folder(temp, part, want, supply, home, links, durable=durable)
+    elif not links.join(want.state, part):
         _stage_plain(part, want.state, supply, durable=durable)
+        links.note(want.state, part, temp, (part.name, temp.name), b"")
 
 
 def finish(temp: Spot) -> None:
@@ -151,12 +155,14 @@ def _stage_plain(spot: Spot, state: State, supply: Supply, *, durable: bool) -> 
         os.close(handle)
 
 
-def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home, *, durable: bool) -> None:
+def _stage_folder(
+    temp: Spot, spot: Spot, want: Seen, supply: Supply, home: Home, links: Links, *, durable: bool
+) -> None:
     os.mkdir(spot.name, 0o700, dir_fd=spot.folder)
     handle = beneath.open_within(spot.folder, spot.name, spot.path, home)
     try:
         one_by_one = durable and len(want.entries) <= FEW
-        builder = _Builder(handle, spot.path, supply, home, durable=one_by_one)
+        builder = _Builder(handle, spot, temp, supply, home, links, durable=one_by_one)
         builder.build(want.entries)
         _dress(handle, want.state)
         if one_by_one:
@@ -170,10 +176,12 @@ def _stage_folder(spot: Spot, want: Seen, supply: Supply, home: Home, *, durable
 class _Builder:
     """Fills an open folder; entries come parents first, so those that are not finished are a stack."""
 
-    def __init__(self, folder: int, path: bytes, supply: Supply, home: Home, *, durable: bool) -> None:
+    def __init__(
+        self, folder: int, top: Spot, temp: Spot, supply: Supply, home: Home, links: Links, *, durable: bool
+    ) -> None:
         self._way = Way(folder)
+        self._top, self._names, self._links = top, (top.name, temp.name), links
         self._open: list[tuple[bytes, State]] = [(b"", ABSENT)]
-        self._path = path
         self._supply = supply
         self._home = home
         self._durable = durable
@@ -191,9 +199,11 @@ class _Builder:
     def _make(self, entry: Entry) -> None:
         inner, _, name = entry.path.rpartition(b"/")
         self._leave_to(inner)
-        spot = Spot(self._way.fd, name, join(self._path, entry.path))
+        spot = Spot(self._way.fd, name, join(self._top.path, entry.path))
         if entry.state.kind != "dir":
-            _stage_plain(spot, entry.state, self._supply, durable=self._durable)
+            if not self._links.join(entry.state, spot):
+                _stage_plain(spot, entry.state, self._supply, durable=self._durable)
+                self._links.note(entry.state, spot, self._top, self._names, entry.path)
             return
         os.mkdir(name, 0o700, dir_fd=spot.folder)
         self._home.check(self._way.down(name), spot.path)

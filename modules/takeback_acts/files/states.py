@@ -20,7 +20,8 @@ class State(BaseModel):
     `mode` holds the permission bits, `mtime_ns` is in nanoseconds since 1970, `size` in bytes. A file's
     `sha256` names its bytes in the store. A folder's `manifest` names the blob that lists what it holds,
     `content` is the version of that list. `target` is a link's, in base64. `owner` and `group` are kept
-    where the daemon may set them. Times and owners are no part of a version.
+    where the daemon may set them. `twin` is the resource of a name that a file has as well, or its own where
+    it is the first of them. Times, owners and twins are no part of a version.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,6 +35,7 @@ class State(BaseModel):
     content: str = ""
     owner: int = -1
     group: int = -1
+    twin: str = ""
 
     @property
     def version(self) -> str:

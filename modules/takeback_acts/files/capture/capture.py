@@ -98,6 +98,10 @@ class Capture:
         """The folders that can be made again and are not captured, whatever changes in them."""
         return self._engine.left_out() if self._engine is not None else []
 
+    def named(self, inodes: set[int]) -> dict[int, list[bytes]]:
+        """The names that files with these inodes have in the root. Blocks."""
+        return self._engine.named(inodes) if self._engine is not None else {}
+
     async def _look(self, *, scan: bool, ending: bool = False, open_: bool = False) -> Changes:
         async with self._turn:
             # A look that was begun is finished: a thread can't be taken back half way.

@@ -240,6 +240,17 @@ class Engine:
             self._watch.close()
             self._watch = None
 
+    def named(self, inodes: set[int]) -> dict[int, list[bytes]]:
+        """The names that files with these inodes have."""
+        found: dict[int, list[bytes]] = {}
+        for node in walk(self.tree.top):
+            for name in node.of_inodes(inodes):
+                row = node.row(name)
+                if row is not None:
+                    above = node.path()
+                    found.setdefault(row.mark[1], []).append(above + b"/" + name if above else name)
+        return found
+
     def left_out(self) -> list[bytes]:
         """The folders that can be made again and are not captured."""
         return sorted(node.path() for node in self.tree.left if node.left == Source.LEFT_OUT)
