@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import cli
 from tests.hooks.desk import Desk, open_kernel, repository
+
+__all__ = ["cli"]
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import shlex
 from tests.cli.running import Cli
 from tests.hooks.desk import AgentShell, recorded, repository
 
-pytest_plugins = ["tests.cli.conftest"]
-
 
 def test_what_connect_writes_captures_and_disconnect_takes_it_out(cli: Cli):
     settings = cli.work / ".claude" / "settings.local.json"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import struct
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
-_AT_FDCWD = -100
+from takeback.errors import TakebackError
+from takeback_acts.files import beneath
+from takeback_acts.files.beneath import Home, Spot
+
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800
 _SIZE = 256
@@ -20,6 +23,8 @@ _COARSE = 5
 _MASK = struct.Struct("=I")
 _BTIME = struct.Struct("=qI")
 _BTIME_AT = 80
+# Only a time is looked at, so that it may be anybody's.
+_NOBODYS = Home(())
 
 
 def now() -> int:
@@ -39,16 +44,20 @@ def surely_later(path: bytes, moment_ns: int) -> bool:
 def born(path: bytes) -> int | None:
     """When what lies at a path came into being, in nanoseconds since 1970; None if untold. Blocks."""
     try:
-        if sys.platform == "darwin":
-            return int(os.lstat(path).st_birthtime * 1e9)
-        return _by_statx(path)
-    except (OSError, AttributeError):
+        with beneath.spot(path, _NOBODYS) as spot:
+            return _by_statx(spot) if sys.platform != "darwin" else _by_stat(spot)
+    except (OSError, AttributeError, TakebackError):
         return None
 
 
-def _by_statx(path: bytes) -> int | None:
+def _by_stat(spot: Spot) -> int | None:
+    found: Any = spot.look()
+    return None if found is None else int(found.st_birthtime * 1e9)
+
+
+def _by_statx(spot: Spot) -> int | None:
     found = ctypes.create_string_buffer(_SIZE)
-    if _statx()(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, found) != 0:
+    if _statx()(spot.folder, spot.name, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, found) != 0:
         return None
     if not _MASK.unpack_from(found)[0] & _STATX_BTIME:
         return None
