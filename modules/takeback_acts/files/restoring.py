@@ -42,7 +42,7 @@ class Restorer:
         NotFoundError `files.blob_missing`, TakebackError `files.unreachable`.
         """
         args = await self._at_hand(args)
-        bonds = Bonds(args.items)
+        bonds = Bonds(args.items if args.only is not None else ())
         if args.only is not None:
             args = args.model_copy(update={"items": parts.chosen(args.items, args.only)})
         targets = [_path(ctx, args.root, item) for item in args.items]

@@ -62,6 +62,7 @@ def show_act(act: dict[str, Any]) -> None:
             ("State", _state(act)),
             *[("Why", line) for line in act.get("why") or ()],
             ("Undone", _undone(act)),
+            *[("Taken back", words) for words in _parts(act)],
             *[("Touched", resource_name(each["resource"])) for each in touched[:_TOUCHED]],
             ("", f"and {more} more" if (more := len(touched) - _TOUCHED) > 0 else ""),
         ]
@@ -105,3 +106,12 @@ def _undone(act: dict[str, Any]) -> str:
     if not act.get("undone_at"):
         return ""
     return f"{times.full(act['undone_at'])} by {act.get('undone_by') or 'nobody known'}"
+
+
+def _parts(act: dict[str, Any]) -> list[str]:
+    """What was taken back of an act by itself, and by which undo."""
+    taken = act.get("taken_back") or {}
+    found = as_one([{"resource": resource, "undo": undo} for resource, undo in taken.items()], "undo")
+    short = shortened([each["undo"] for each in found])
+    words = [f"{resource_name(each['resource'])} ({short[each['undo']]})" for each in found[:_TOUCHED]]
+    return words + ([f"and {more} more"] if (more := len(found) - _TOUCHED) > 0 else [])

@@ -9,6 +9,7 @@ from takeback_doors.cli.paths import in_words, near
 from takeback_doors.cli.plain import visible
 
 _MARK = "not captured: "
+_BESIDE = "coincident: "
 _MORE = re.compile(r"(\d+) more")
 _SHOWN = 3
 
@@ -24,6 +25,11 @@ def names_not_captured(notes: Sequence[str]) -> str:
     """The same in one line without the reasons; empty when all was captured."""
     found, more = _lost(notes)
     return listed([note.rpartition(" (")[0] or note for note in found], more)
+
+
+def coincident(notes: Sequence[str]) -> str:
+    """What changed meanwhile and may be the act's doing or not, in one line; empty when nothing did."""
+    return listed([note.removeprefix(_BESIDE) for note in notes if note.startswith(_BESIDE + "/")])
 
 
 def listed(paths: Sequence[str], more: int = 0) -> str:

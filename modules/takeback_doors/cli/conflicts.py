@@ -32,6 +32,11 @@ def blocking(plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for step in plan["steps"] if not runs(step)]
 
 
+def left_out(step: dict[str, Any]) -> bool:
+    """Whether a step leaves something as it is that was asked for."""
+    return any(each["why"] != "not_asked" for each in step.get("stays") or ())
+
+
 def of_step(plan: dict[str, Any], step: dict[str, Any]) -> list[dict[str, Any]]:
     """The conflicts of a step, of each folder one, and in `outside` what is known where no act did it."""
     found = [each for each in plan["conflicts"] if each["act"] == step["act"]]
@@ -44,12 +49,16 @@ def told(conflicts: Sequence[dict[str, Any]]) -> Iterator[str]:
         if conflict.get("by"):
             yield _by_an_act(conflict)
             continue
-        reason = conflict["reason"]
-        yield f"{name(conflict['resource'])}: {_REASONS.get(reason, reason)}"
+        yield f"{name(conflict['resource'])}: {reason(conflict['reason'])}"
         if conflict["outside"]:
             yield f"  {conflict['outside']}"
     if (more := len(conflicts) - _SHOWN) > 0:
         yield f"and {more} more"
+
+
+def reason(words: str) -> str:
+    """What stands against something, in words for people."""
+    return _REASONS.get(words, words)
 
 
 def unhindered(step: dict[str, Any]) -> int:
@@ -75,6 +84,7 @@ def _outside(plan: dict[str, Any], step: dict[str, Any], conflict: dict[str, Any
     """What is known of a change that no act in the log made; nothing where there is none."""
     resource, now = conflict["resource"], conflict["ours"]
     looked_at = resource in {each["resource"] for each in step["effects"] if each["action"] in _AGAINST}
+    looked_at = looked_at or resource in {each["resource"] for each in step.get("stays") or ()}
     if conflict.get("by") or not looked_at or now == conflict["base"]:
         return ""
     # What a newer step is to take back first has written on the disk since.

@@ -27,13 +27,17 @@ class Journal:
         """What became of each path, or would: `{path, action, pre, reason?}`, in the order of paths."""
         plan, done = outcome["plan"], outcome.get("results")
         taken = {one["id"] for one in done} if done is not None else None
-        touched = {act["id"]: act["touched"] for act in self._acts(self.agent, self.session, since)}
+        acts = {act["id"]: act for act in self._acts(self.agent, self.session, since)}
         found: dict[str, list[tuple[dict[str, Any], dict[str, Any], bool]]] = {}
         for step in plan["steps"]:
             runs = step["act"] in taken if taken is not None else _runs(step)
-            for one in touched.get(step["act"]) or self._touched(step["act"]):
-                if not one["resource"].endswith("/"):
-                    found.setdefault(one["resource"], []).append((step, one, runs))
+            stays = {each["resource"] for each in step["stays"]}
+            act = acts.get(step["act"]) or self._inner(step["act"])
+            for one in act["touched"]:
+                uri = one["resource"]
+                if not uri.endswith("/"):
+                    comes_back = uri in act["taken_back"] or (runs and uri not in stays)
+                    found.setdefault(uri, []).append((step, one, comes_back))
         return [_item(uri, steps, root) for uri, steps in sorted(found.items())]
 
     def _find(self, named: str) -> tuple[str | None, str]:
@@ -64,10 +68,10 @@ class Journal:
                 return
             asked["cursor"] = page["next"]
 
-    def _touched(self, act: str) -> list[dict[str, Any]]:
-        """What an act touched that was recorded inside another, so that no list has it."""
+    def _inner(self, act: str) -> dict[str, Any]:
+        """An act that was recorded inside another, so that no list has it."""
         found = self._shell.call("undo.list", {"id_prefix": act})["acts"]
-        return found[0]["touched"] if found else []
+        return found[0] if found else {"touched": [], "taken_back": {}}
 
 
 def _runs(step: dict[str, Any]) -> bool:
@@ -78,20 +82,27 @@ def _item(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]], ro
     path = of_resource(uri) or uri
     inside = path.startswith(root.rstrip("/") + "/")
     item = {"path": os.path.relpath(path, root) if inside else path}
-    # Steps come newest first, and what the first of the acts found there is the state to go back to.
-    item |= _action(uri, steps) | {"pre": _pre(steps[-1][1]["before"])}
+    # Steps come newest first, and what the first of the acts found there is the state to go back to, or the
+    # first that can be taken back where another's work lies between.
+    reached = [each for each in steps if each[2]] or steps
+    item |= _action(uri, steps) | {"pre": _pre(reached[-1][1]["before"])}
     return {key: item[key] for key in ("path", "action", "pre", "reason") if key in item}
 
 
 def _action(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]]) -> dict[str, str]:
-    effects = [one for step, _, _ in steps for one in step["effects"] if one["resource"] == uri]
-    if not all(runs for _, _, runs in steps):
-        lost = any(one["action"] == "gone" for one in effects)
-        return {"action": "skip", "reason": "missing-blob" if lost else "conflict"}
-    doing = [one["action"] for one in effects if one["action"] in _DOING]
-    if not doing:
-        return {"action": "skip", "reason": "unchanged"}
-    return {"action": "merge" if "merge" in doing else doing[-1]}
+    told = [one for step, _, runs in steps if runs for one in step["effects"]]
+    doing = [one["action"] for one in told if one["resource"] == uri and one["action"] in _DOING]
+    action = ("merge" if "merge" in doing else doing[-1]) if doing else "skip"
+    if held := [step for step, _, runs in steps if not runs]:
+        return {"action": action, "reason": _against(uri, held)}
+    return {"action": action} if doing else {"action": action, "reason": "unchanged"}
+
+
+def _against(uri: str, held: list[dict[str, Any]]) -> str:
+    """Why a path is left as these steps have it."""
+    whys = [each["why"] for step in held for each in step["stays"] if each["resource"] == uri]
+    acts = [each["action"] for step in held for each in step["effects"] if each["resource"] == uri]
+    return "missing-blob" if "gone" in (*whys, *acts) else "conflict"
 
 
 def _pre(version: str) -> str:

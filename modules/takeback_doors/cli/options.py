@@ -13,20 +13,23 @@ from takeback_doors.cli.plain import visible
 
 _WORDS = {
     "--with-dependents": "take the later acts back as well, newest first",
-    "--skip-conflicts": "leave out what conflicts, and every older act on it",
+    "--skip-conflicts": "leave out what conflicts, and what is older on it",
+    "--path PATH": "take back only what you name; can be given more than once",
     "--lay-out": "only put its versions beside each file, to merge them by hand",
     "--force": "overwrite it; asks first, and keeps what it overwrites",
 }
 _OVERWRITABLE = {"conflict", "dependents"}
 
 
-def show_options(plan: dict[str, Any], tool: str, given: dict[str, Any], intro: str) -> None:
+def show_options(
+    plan: dict[str, Any], tool: str, given: dict[str, Any], intro: str, rest: dict[str, Any] | None = None
+) -> None:
     """Say on stderr, after an introduction, what would let the command go on.
 
-    `tool` is what it calls, `given` with which arguments.
+    `tool` is what it calls, `given` with which arguments, `rest` the plan that leaves out what conflicts.
     """
     out = screen.console(stderr=True)
-    fitting, gone = _fitting(plan, tool, given), _missing(plan)
+    fitting, gone = _fitting(plan, tool, given, rest), _missing(plan)
     words = [intro]
     if gone:
         words.append(f"The folder {visible(near(gone))} is gone; make it again, then repeat this.")
@@ -38,15 +41,17 @@ def show_options(plan: dict[str, Any], tool: str, given: dict[str, Any], intro: 
         out.print(Padding(screen.text(f"{option:<{width}}  {_WORDS[option]}"), (0, 0, 0, 4), expand=False))
 
 
-def _fitting(plan: dict[str, Any], tool: str, given: dict[str, Any]) -> list[str]:
+def _fitting(
+    plan: dict[str, Any], tool: str, given: dict[str, Any], rest: dict[str, Any] | None
+) -> list[str]:
     """The options that the command has and that would help."""
     statuses = {step["status"] for step in blocking(plan)}
     found = []
     if tool == "undo.run" and "dependents" in statuses and not given.get("dependents"):
         found.append("--with-dependents")
-    # Where every step is in the way of another, nothing would be left to take back.
-    if tool == "undo.rewind" and not given.get("skip_conflicts") and any(map(runs, plan["steps"])):
-        found.append("--skip-conflicts")
+    # Where all is in the way of something else, nothing would be left to take back.
+    if rest is not None and any(map(runs, rest["steps"])):
+        found += ["--skip-conflicts", *(["--path PATH"] if tool == "undo.run" else [])]
     if tool == "undo.run" and _on_files(plan) and not _missing(plan):
         found.append("--lay-out")
     if statuses <= _OVERWRITABLE and not given.get("force") and not _missing(plan):

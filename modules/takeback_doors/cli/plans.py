@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.padding import Padding
 
 from takeback_doors.cli import conflicts, screen
-from takeback_doors.cli.captured import not_captured
-from takeback_doors.cli.folders import as_one, whole_name
+from takeback_doors.cli.captured import coincident, listed, not_captured
+from takeback_doors.cli.folders import as_one, name, whole_name
 from takeback_doors.cli.ids import shortened
-from takeback_doors.cli.paths import in_words
+from takeback_doors.cli.paths import in_words, of_resource
 
 _EFFECTS_SHOWN = 10
 # Beside a status, a verb and an id; the effects below name each path in full.
@@ -47,19 +47,24 @@ def show_results(results: Sequence[dict[str, Any]], *, left: int = 0) -> None:
     screen.console().print(screen.text(words or nothing))
 
 
-def show_skipped(steps: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which steps were left out, each with its reason."""
-    if not steps:
+def show_skipped(steps: Sequence[dict[str, Any]], taken: Sequence[dict[str, Any]] = ()) -> None:
+    """Say on stderr which steps were left out, and what of those that were `taken`, each with its reason."""
+    left = [(_what(step), step.get("reason") or step["status"].replace("_", " "), step) for step in steps]
+    for step in taken:
+        stays = [each for each in as_one(step.get("stays") or (), "reason") if each["why"] != "not_asked"]
+        left += [(name(each["resource"]), conflicts.reason(each["reason"]), step) for each in stays]
+    if not left:
         return
     out = screen.console(stderr=True)
-    short = shortened([step["act"] for step in steps])
-    out.print(screen.text(f"{len(steps)} left out:"))
-    for step in steps:
-        why = step.get("reason") or step["status"].replace("_", " ")
-        out.print(_indented(f"{_what(step)} ({why})  {short[step['act']]}", "red"))
+    short = shortened([step["act"] for _, _, step in left])
+    out.print(screen.text(f"{len(left)} left out:"))
+    for what, why, step in left:
+        out.print(_indented(f"{what} ({why})  {short[step['act']]}", "red"))
 
 
 def _outcome(result: dict[str, Any]) -> str:
+    if result.get("part"):
+        return "in part already" if result["already"] else "in part"
     return f"{result['state']} already" if result["already"] else str(result["state"])
 
 
@@ -77,10 +82,13 @@ def _show_steps(
         if conflicts.runs(step):
             _show_effects(out, step)
             _show_overwritten(out, plan, step)
+            _show_stays(out, plan, step)
         else:
             _show_block(out, plan, step)
         for words in not_captured(notes.get(step["act"], ())):
             out.print(_indented(f"not captured, so it stays: {words}", "dim"))
+        if words := coincident(notes.get(step["act"], ())):
+            out.print(_indented(f"perhaps not by it, so it stays unless --path names it: {words}", "dim"))
 
 
 def _show_head(out: Console, step: dict[str, Any], short: str) -> None:
@@ -103,9 +111,29 @@ def _show_effects(out: Console, step: dict[str, Any]) -> None:
 
 
 def _show_overwritten(out: Console, plan: dict[str, Any], step: dict[str, Any]) -> None:
-    later = [each for each in conflicts.of_step(plan, step) if each.get("by")]
+    left = _left(step)
+    later = [
+        each for each in conflicts.of_step(plan, step) if each.get("by") and each["resource"] not in left
+    ]
     for line in conflicts.told(later):
         out.print(_indented(line, "red"))
+
+
+def _show_stays(out: Console, plan: dict[str, Any], step: dict[str, Any]) -> None:
+    """What of an act is left as it is: what stands against that, and what nobody asked for."""
+    left = _left(step)
+    against = [each for each in conflicts.of_step(plan, step) if each["resource"] in left]
+    for line in conflicts.told(against):
+        out.print(_indented(line if line.startswith(" ") else f"stays: {line}", "red"))
+    unasked = [each for each in as_one(step.get("stays") or ()) if each["why"] == "not_asked"]
+    if unasked:
+        names = [of_resource(each["resource"]) or each["resource"] for each in unasked]
+        out.print(_indented(f"stays, for it was not asked for: {listed(names)}", "dim"))
+
+
+def _left(step: dict[str, Any]) -> set[str]:
+    """The resources that a step leaves as they are for a conflict."""
+    return {each["resource"] for each in step.get("stays") or () if each["why"] != "not_asked"}
 
 
 def _show_block(out: Console, plan: dict[str, Any], step: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from takeback.errors import EXIT_CODES, TakebackError
-from takeback_doors.cli.conflicts import blocking
+from takeback_doors.cli.conflicts import blocking, left_out
 from takeback_doors.cli.output import say
 from takeback_doors.cli.presence import confirm_force
 from takeback_doors.cli.shell import Shell
@@ -34,14 +34,14 @@ def carry_out(
 ) -> int:
     """Plan a selection of acts and, unless it is a dry run, execute the plan; returns the exit code.
 
-    `preview` is what only the preview takes, `how` what only the run does. With `skip_conflicts` in it the
-    answer has `skipped`, the steps that were left out, and the code is 3 when there are any.
+    `preview` is what only the preview takes, `how` what both take beside the selection. With `skip_conflicts`
+    in it the answer has `skipped`, the steps that were left out, and the code is 3 when anything was.
     """
-    asked = {**selection, **(preview or {}), "force": force}
     args = {**selection, **(how or {}), "force": force}
+    asked = {**args, **(preview or {})}
     if dry_run:
         plan = shell.call("undo.preview", asked, present=force)["plan"]
-        shell.answer({"plan": plan}, lambda: _show_preview(shell, plan, tool, args))
+        shell.answer({"plan": plan}, lambda: _show_preview(shell, plan, tool, asked))
         return 0
     if force:
         digest = _confirmed(shell, asked, digest)
@@ -50,7 +50,7 @@ def carry_out(
     except TakebackError as error:
         if shell.as_json or error.code not in _REFUSALS:
             raise
-        _show_refusal(error, tool, args)
+        _show_refusal(shell, error, tool, asked)
         return error.exit_code
     return _answer(shell, outcome, tool, skips=bool(args.get("skip_conflicts")))
 
@@ -70,7 +70,8 @@ def _answer(shell: Shell, outcome: dict[str, Any], tool: str, *, skips: bool) ->
     if skips:
         skipped = outcome["skipped"] = _skipped(outcome)
     shell.answer(outcome, lambda: _show_outcome(shell, outcome, tool, skipped))
-    return EXIT_CODES["conflict"] if skipped else 0
+    left = skipped or (skips and any(map(left_out, outcome["plan"]["steps"])))
+    return EXIT_CODES["conflict"] if left else 0
 
 
 def _skipped(outcome: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,22 +79,33 @@ def _skipped(outcome: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for step in outcome["plan"]["steps"] if step["act"] not in taken_back]
 
 
-def _show_preview(shell: Shell, plan: dict[str, Any], tool: str, args: dict[str, Any]) -> None:
+def _show_preview(shell: Shell, plan: dict[str, Any], tool: str, asked: dict[str, Any]) -> None:
     from takeback_doors.cli.options import show_options
     from takeback_doors.cli.plans import show_plan
 
     show_plan(plan, notes=_notes(shell, plan, tool))
-    if blocking(plan) and not args.get("skip_conflicts"):
-        show_options(plan, tool, args, "As it is, this would be refused.")
+    if blocking(plan) and not asked.get("skip_conflicts"):
+        rest = _without_conflicts(shell, tool, asked)
+        show_options(plan, tool, asked, "As it is, this would be refused.", rest)
 
 
-def _show_refusal(error: TakebackError, tool: str, args: dict[str, Any]) -> None:
+def _show_refusal(shell: Shell, error: TakebackError, tool: str, asked: dict[str, Any]) -> None:
     from takeback_doors.cli.options import show_options
     from takeback_doors.cli.plans import show_refused
 
     say(f"Error: {_REFUSALS[error.code]}")
     show_refused(error.data["plan"])
-    show_options(error.data["plan"], tool, args, "Nothing was changed.")
+    rest = _without_conflicts(shell, tool, asked)
+    show_options(error.data["plan"], tool, asked, "Nothing was changed.", rest)
+
+
+def _without_conflicts(shell: Shell, tool: str, asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The plan that leaves out what conflicts, for a command that could be told to."""
+    if tool == "undo.redo" or asked.get("skip_conflicts"):
+        return None
+    skipping = {**asked, "force": False, "skip_conflicts": True}
+    plan: dict[str, Any] = shell.call("undo.preview", skipping)["plan"]
+    return plan
 
 
 def _show_outcome(
@@ -103,7 +115,7 @@ def _show_outcome(
 
     show_plan(outcome["plan"], notes=_notes(shell, outcome["plan"], tool))
     show_results(outcome["results"], left=len(skipped))
-    show_skipped(skipped)
+    show_skipped(skipped, [step for step in outcome["plan"]["steps"] if step not in skipped])
 
 
 def _notes(shell: Shell, plan: dict[str, Any], tool: str) -> dict[str, list[str]]:

@@ -59,12 +59,12 @@ def undo(shell: Shell, named: str, dry_run: bool, force: bool, since: str | None
 def _taken(shell: Shell, selection: dict[str, Any], *, dry_run: bool, force: bool) -> dict[str, Any]:
     if not (dry_run or force):
         return shell.call("undo.rewind", {**selection, "skip_conflicts": True})
-    planned = shell.call("undo.preview", {**selection, "force": force}, present=force)
+    asked = {**selection, "skip_conflicts": True, "force": force}
+    planned = shell.call("undo.preview", asked, present=force)
     if dry_run:
         return planned
     confirm_force(planned["plan"])
-    asked = {**selection, "skip_conflicts": True, "force": True, "digest": planned["plan"]["digest"]}
-    return shell.call("undo.rewind", asked, present=True)
+    return shell.call("undo.rewind", {**asked, "digest": planned["plan"]["digest"]}, present=True)
 
 
 def _moment(text: str) -> str:
