@@ -10,7 +10,7 @@ from typing import NamedTuple
 from takeback.errors import TakebackError
 from takeback_acts.files import beneath, trees
 from takeback_acts.files.beneath import Home, Spot
-from takeback_acts.files.paths import parse, resource
+from takeback_acts.files.paths import parse, resource, shown
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
 
@@ -84,10 +84,12 @@ def twins(before: Mapping[bytes, int], others: Mapping[int, Sequence[bytes]]) ->
 def elsewhere(path: bytes, known: int) -> str:
     """What to say of a file that has more names than are known; empty when it has not. Blocks."""
     try:
-        more = os.lstat(path).st_nlink > known
-    except OSError:
+        with beneath.spot(path, Home([])) as spot:
+            found = spot.look()
+    except (OSError, TakebackError):
         return ""
-    return _WHY_STAYS.format(os.fsdecode(path)) if more else ""
+    more = found is not None and found.st_nlink > known
+    return _WHY_STAYS.format(shown(path)) if more else ""
 
 
 def _join_staged(staged: _Staged, spot: Spot) -> bool:

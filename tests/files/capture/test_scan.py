@@ -72,7 +72,7 @@ async def test_a_scanning_process_that_dies_costs_nothing_but_time(rig):
     capture = rig.capture(crew_from=0)
     await capture.baseline()
     await capture.after()
-    for mate in capture._engine._scanner._crew._mates:
+    for mate in capture._engine.senses.scanner._crew._mates:
         os.kill(mate._process.pid, signal.SIGKILL)
         mate._process.wait()
     rig.write("0/0", b"changed")

@@ -46,10 +46,10 @@ async def test_after_an_overflow_the_whole_root_is_scanned_and_watched_anew(rig,
     await capture.baseline()
     engine = capture._engine
     # What the kernel sends when its queue is full.
-    with engine._watch._lock:
+    with engine.senses.watch._lock:
         rig.write("folder/file", b"two")
         rig.write("new/file", b"new")
-        engine._watch._event(-1, watch.OVERFLOW, b"")
+        engine.senses.watch._event(-1, watch.OVERFLOW, b"")
     changes = await capture.after()
     assert (changes.by, changes.notes) == ("scan", ["watch.lost: overflow"])
     assert whats(changes) == {"folder/file": "content", "new": "created", "new/file": "created"}
@@ -64,7 +64,7 @@ async def test_a_real_overflow_loses_nothing(rig):
         most = int(file.read())
     capture = rig.capture(watch=True)
     await capture.baseline()
-    with capture._engine._watch._lock:
+    with capture._engine.senses.watch._lock:
         for number in range(most // 3 + 10):
             os.close(os.open(rig.root / "folder" / f"{number % 500}", os.O_CREAT | os.O_WRONLY))
             os.utime(rig.root / "folder" / f"{number % 500}")

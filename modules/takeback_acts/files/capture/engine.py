@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +24,11 @@ from takeback_acts.files.capture.refmoves import RefMoves
 from takeback_acts.files.capture.repacking import Repacking
 from takeback_acts.files.capture.repositories import Repositories
 from takeback_acts.files.capture.row import Source
-from takeback_acts.files.capture.scanner import Scanner
+from takeback_acts.files.capture.senses import Senses
 from takeback_acts.files.capture.shelf import ShelfError
 from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
 from takeback_acts.files.capture.uprooted import Uprooted
-from takeback_acts.files.capture.watch import Watch, WatchError
 from takeback_acts.files.paths import shown
 
 
@@ -60,7 +58,7 @@ class Engine:
         options: Options,
         repositories: Repositories,
     ) -> None:
-        self._path, self._home, self._options = root, home, options
+        self._path, self._home = root, home
         self._contents = contents
         self._folder = folder
         self._root = beneath.open_folder(root, home)
@@ -72,17 +70,21 @@ class Engine:
         objects = Objects(intake, self._repositories)
         self._tools = Tools(intake, rules, self._repositories, objects, home, device)
         self.tree = Tree(Node(None, b""))
-        self._watch: Watch | None = None
-        self._scanner = Scanner(self._root, device, self._options.crew_from)
-        self._scanned = float("-inf")
+        self.senses = Senses(
+            self._root,
+            device,
+            rules,
+            watch=options.watch,
+            scan_every=options.scan_every,
+            crew_from=options.crew_from,
+        )
         self._notes: list[str] = []
-        self._short = True
 
     def begin(self) -> Changes:
         """Takes the baseline from the shelf and scans, or builds it."""
         with failures.reported(self._path):
             known = self._shelved()
-            self._see(known)
+            self.senses.see(known)
             if known is not None:
                 self.tree = known
                 return self.look(scan=True)
@@ -93,7 +95,7 @@ class Engine:
     def begin_anew(self) -> Changes:
         """Builds the baseline; what is on the shelf stays there."""
         with failures.reported(self._path):
-            self._see(None)
+            self.senses.see(None)
             return self._build()
 
     def uprooted(self) -> Uprooted | None:
@@ -130,7 +132,7 @@ class Engine:
         look = Look(self.tree, self._root, self._tools)
         try:
             with failures.reported(self._path):
-                changes = Changes(self._ask(look, scan))
+                changes = Changes(self.senses.ask(look, self.tree, scan=scan))
                 look.examine()
                 repacking = Repacking(look.tour, self._repositories, self._contents)
                 changes.paths = look.changes(self.bringing, repacking)
@@ -140,12 +142,9 @@ class Engine:
             self._check_root()
             look.apply()
             moves.apply()
-            if self._watch is not None:
-                for node in look.opened:
-                    self._watch.enter(node)
+            self.senses.enter(look.opened)
         except BaseException:
-            # The watcher's marks are spent, so only a scan can tell what is left to see.
-            self._scanned = float("-inf")
+            self.senses.spent()
             self._repositories.fresh.clear()
             raise
         finally:
@@ -181,9 +180,7 @@ class Engine:
 
     def drop(self) -> None:
         """Ends without saving."""
-        if self._watch is not None:
-            self._watch.close()
-        self._scanner.close()
+        self.senses.close()
         os.close(self._root)
 
     def live(self) -> set[str]:
@@ -221,24 +218,9 @@ class Engine:
         self._check_root()
         self.tree = Tree(top)
         self._repositories.settle({})
-        self._scanned = time.monotonic()
+        self.senses.built()
         left_out = sorted(node.path() for node in gather.left if node.left == Source.LEFT_OUT)
         return Changes("built", left_out=left_out, notes=self._said())
-
-    def _see(self, known: Tree | None) -> None:
-        if not self._options.watch:
-            return
-        try:
-            self._watch = Watch(self._root, self._tools.left_out)
-            self._watch.start(known.top if known is not None else None)
-        except WatchError as error:
-            self._notes.append(f"watch.off: {error.strerror}")
-            self._unsee()
-
-    def _unsee(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
 
     def named(self, inodes: set[int]) -> dict[int, list[bytes]]:
         """The names that files with these inodes have."""
@@ -254,46 +236,6 @@ class Engine:
     def left_out(self) -> list[bytes]:
         """The folders that can be made again and are not captured."""
         return sorted(node.path() for node in self.tree.left if node.left == Source.LEFT_OUT)
-
-    def _ask(self, look: Look, scan: bool) -> str:
-        for node in self.tree.left:
-            # No event and no time tells that something is mounted no more, or that work lies in it by now.
-            if node.parent is not None and not self._tools.left_out.by_name(node.name):
-                look.inquiry.ask(node.parent).names.add(node.name)
-        due = time.monotonic() - self._scanned > self._options.scan_every
-        dirty = self._watch.dirty(self.tree.top) if self._watch is not None else []
-        if self._watch is not None and self._watch.lost:
-            self._notes.append(f"watch.lost: {self._watch.lost}")
-            again = self._watch.lost == "overflow"
-            self._unsee()
-            if again:
-                self._see(self.tree)
-            scan = True
-        if self._watch is None or scan or due:
-            self._scan(look)
-            return "scan"
-        for node, names, whole, mode in dirty:
-            if whole:
-                look.inquiry.whole(node)
-            asked = look.inquiry.ask(node)
-            asked.names |= names
-            asked.mode = asked.mode or mode
-        # No event tells that there is room by now.
-        for noted in (self.tree.linked, self.tree.racy if self._short else {}):
-            for node, names in noted.items():
-                look.inquiry.ask(node).names |= names
-        self._short = False
-        return "watch"
-
-    def _scan(self, look: Look) -> None:
-        nodes, found, closed = self._scanner.scan(self.tree)
-        look.inquiry.differs(nodes, found)
-        for node, names in self.tree.racy.items():
-            look.inquiry.ask(node).names |= names
-        for node, names, open_ in closed:
-            look.inquiry.ask(node).names |= names | open_
-            look.afresh.update((node, name) for name in open_)
-        self._scanned = time.monotonic()
 
     @property
     def bringing(self) -> Bringing:
@@ -316,12 +258,11 @@ class Engine:
         notes = [
             f"not captured: {shown(point)} is another file system" for point in mounts.foreign(self._path)
         ]
-        notes += [*self._notes, *self._scanner.notes, *self._repositories.notes]
+        notes += [*self._notes, *self.senses.said(), *self._repositories.notes]
         if self._tools.intake.unkept:
             notes.append(f"unkept: {self._tools.intake.unkept} files, for there is no room to keep them")
-            self._short, self._tools.intake.unkept = True, 0
+            self.senses.short, self._tools.intake.unkept = True, 0
         self._notes.clear()
-        self._scanner.notes.clear()
         self._repositories.notes.clear()
         return notes
 
