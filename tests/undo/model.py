@@ -25,6 +25,11 @@ class Put(_In):
     value: str
 
 
+class Fill(_In):
+    keys: list[str]
+    value: str
+
+
 class Key(_In):
     key: str
 
@@ -115,6 +120,11 @@ class Notes(Module):
         if args.key == self.notebook.refused:
             raise TakebackError("notes.refused", f"The notebook refuses {args.key}")
         return await self._change(ctx, "notes.put", {args.key: args.value})
+
+    @tool(effect="write", reach=("person", "agents", "modules"))
+    async def fill(self, ctx: Context, args: Fill) -> Acted:
+        """Put one value under several keys at once."""
+        return await self._change(ctx, "notes.fill", dict.fromkeys(args.keys, args.value))
 
     @tool(effect="write", reach=("person", "agents", "modules"))
     async def delete(self, ctx: Context, args: Key) -> Acted:

@@ -63,12 +63,15 @@ class Undoing(RuleBasedStateMachine):
 
     def act(self, chance: Random) -> None:
         """Somebody does something."""
-        how = chance.choice(["put", "put", "put", "delete", "rename", "batch"])
+        how = chance.choice(["put", "put", "put", "fill", "fill", "delete", "rename", "rename", "batch"])
         actor, key, to = chance.choice(ACTORS), chance.choice(KEYS), chance.choice(KEYS)
         notes = self._as(actor, chance.choice(["t1", "t2"])).notes
         note(f"{actor}: {how} {key} {to}")
         if how == "put":
             self.watch.act(actor, notes.put(key=key, value=self._value(key, chance.randrange(4))))
+        elif how == "fill":
+            keys = list({key: None, to: None, chance.choice(KEYS): None})
+            self.watch.act(actor, notes.fill(keys=keys, value=self._value(key, 0)))
         elif how == "batch":
             items = [{"key": one, "value": self._value(one, 0)} for one in (key, to)]
             own = chance.choice(["around", "after", "never", "final"])
@@ -106,7 +109,7 @@ class Undoing(RuleBasedStateMachine):
         if how == "dependents":
             asked["dependents"] = True
         if verb == "run" and how != "undo":
-            if chance.random() < 0.4 and (keys := self.watch.keys_of(row)):
+            if chance.random() < 0.5 and (keys := self.watch.keys_of(row)):
                 asked["only"] = [chance.choice(keys)]
             asked["skip_conflicts"] = chance.random() < 0.3
         self._take_back(chance, verb, asked)
