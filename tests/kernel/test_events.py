@@ -268,6 +268,7 @@ async def test_following_from_now_on_skips_what_was(store, events):
 
         tasks.start_soon(take)
         await anyio.wait_all_tasks_blocked()
+        await store.read(lambda db: None)  # reads take turns, so that of "now" is over
         await _say(store, "after")
     await following.aclose()
     assert got == ["after"]
