@@ -176,6 +176,29 @@ async def test_a_part_of_what_was_redone(at):
     assert at.values == {"b": "1"}
 
 
+async def test_what_came_again_by_another_hand_is_none_of_the_act_any_more(at):
+    at.values["x"] = "0"
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    act = (await at.agent().notes.rename(key="a", to="b")).act
+    part = await at.person().undo.run(id=act, only=names("a"))
+    await at.person().undo.run(id=put)
+    assert at.values == {"x": "0", "b": "1"}
+    again = await at.person().undo.redo(id=part.act)
+    assert [(result.already, result.part) for result in again.results] == [(True, True)]
+    await at.person().undo.run(id=act)
+    assert at.values == {"x": "0"}
+
+
+async def test_only_what_was_done_again_is_the_acts(at):
+    act = (await at.agent().notes.fill(keys=["a", "b", "c"], value="1")).act
+    part = await at.person().undo.run(id=act, only=names("a", "b"))
+    at.values["a"] = "1"
+    await at.person().undo.redo(id=part.act)
+    assert list((await at.act(act)).taken_back) == names("a")
+    await at.person().undo.run(id=act)
+    assert at.values == {"a": "1"}
+
+
 # ------------------------------------------------------------------ others' acts
 
 

@@ -252,7 +252,12 @@ async def _look(ctx: Context, names: Iterable[str]) -> dict[str, str] | None:
 def results_of(record: RunRecord) -> list[Result]:
     """What becomes of the acts of an undo; one of which a part was reversed keeps its state."""
     return [
-        Result(id=one.id, state=one.was if one.part else record.sets, already=False, part=bool(one.part))  # type: ignore[arg-type]
+        Result(
+            id=one.id,
+            state=one.was if one.part else record.sets,  # type: ignore[arg-type]
+            already=bool(one.part) and record.sets == "done" and record.left.keys() >= set(one.needs),
+            part=bool(one.part),
+        )
         for one in record.subjects
     ]
 

@@ -79,14 +79,16 @@ def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str
     """Give the acts of an undo their new state, and say so."""
     undone = record.sets == "undone"
     earlier: set[str] = set()
-    since = {} if undone else _since(tx, run_id)
+    counters = [] if undone else standing_counters(tx, run_id)
+    since = {} if undone else _since(tx, run_id, counters)
     for subject in record.subjects:
         row = rows.one(tx, subject.id)
         if row is not None:
             earlier |= _rested_in(row)
             stands = 0 if undone else max(since.get(need, since[run_id]) for need in subject.needs)
             if subject.part:
-                changes = _end_part(tx, row, subject, run_id, stands)
+                part = subject.part if undone else _brought(subject, counters)
+                changes = _end_part(tx, row, part, run_id, stands) | {"state": subject.was}
             else:
                 changes = _end(tx, row, run_id, stands, by)
             rows.update(tx, row.id, **changes, error=None, **_FREE)
@@ -116,26 +118,30 @@ def _end(tx: Transaction, row: Row, run_id: str, stands: int, by: str) -> dict[s
     }
 
 
-def _end_part(tx: Transaction, row: Row, subject: RunSubject, run_id: str, stands: int) -> dict[str, Any]:
-    """The state of an act of which a part was taken back or brought again."""
-    changes: dict[str, Any] = {"state": subject.was}
+def _end_part(tx: Transaction, row: Row, part: list[str], run_id: str, stands: int) -> dict[str, Any]:
+    """What else changes in an act of which a part was taken back or brought again."""
     if not stands:
-        parts.take(tx, row.seq, subject.part, run_id)
-        return changes
-    taken = [rows.one(tx, row.taken[name]) for name in subject.part if name in row.taken]
+        parts.take(tx, row.seq, part, run_id)
+        return {}
+    parts.give(tx, row.seq, part, run_id, stands)
+    taken = [rows.one(tx, row.taken[name]) for name in part if name in row.taken]
     redo = rows.one(tx, row.redone_in) if row.redone_in else None
-    if redo is not None and any(one is not None and one.seq < redo.seq for one in taken):
-        # What redid the rest knows nothing of this part; the act's own inverse knows of both.
-        changes["redone_in"] = None
-    parts.give(tx, row.seq, subject.part, run_id, stands)
-    return changes
+    # What redid the rest later knows nothing of this part; the act's own inverse knows of both.
+    apart = redo is not None and any(one is not None and one.seq < redo.seq for one in taken)
+    return {"redone_in": None} if apart else {}
 
 
-def _since(tx: Transaction, run_id: str) -> dict[str | None, int]:
+def _brought(subject: RunSubject, counters: list[Row]) -> list[str]:
+    """What of a part was really done again; what was so already, by whatever hand, is none of the act's."""
+    covered = {item.resource for row in counters if row.subject in subject.needs for item in row.touched}
+    return [name for name in subject.part if name in covered]
+
+
+def _since(tx: Transaction, run_id: str, counters: list[Row]) -> dict[str | None, int]:
     """The seq of what each reversed row's inverse recorded, and of the run itself."""
     run = rows.one(tx, run_id)
     assert run is not None
-    return {run_id: run.seq} | {row.subject: row.seq for row in reversed(standing_counters(tx, run_id))}
+    return {run_id: run.seq} | {row.subject: row.seq for row in reversed(counters)}
 
 
 def release(
