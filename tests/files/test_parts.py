@@ -317,3 +317,19 @@ async def test_an_undo_that_is_refused_says_so_of_each_path(bench, root):
     plan = refused.value.data["plan"]
     assert sorted(each["resource"] for each in plan["conflicts"]) == [bench.uri("a"), bench.uri("b")]
     assert (await skipping(bench, act)).results == []
+
+
+async def test_force_overwrites_one_path_and_merges_another(bench, root):
+    lines = [f"line {number}\n" for number in range(9)]
+    (root / "text").write_text("".join(lines))
+    (root / "binary").write_bytes(b"\0old")
+    act = await ran(bench, root, "sed -i.bak 's/line 1/agent/' text; rm text.bak; printf '\\001' > binary")
+    (root / "text").write_text((root / "text").read_text().replace("line 7", "mine"))
+    (root / "binary").write_bytes(b"\0mine")
+    theirs = read(root)
+    outcome = await bench.undo(act, force=True)
+    assert (outcome.plan.steps[0].status, outcome.plan.steps[0].forced) == ("merge", True)
+    assert (root / "text").read_text() == "".join(lines).replace("line 7", "mine")
+    assert (root / "binary").read_bytes() == b"\0old"
+    await bench.undo(outcome.act)
+    assert read(root) == theirs

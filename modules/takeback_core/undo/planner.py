@@ -254,12 +254,16 @@ class _Drafting:
             elif effect.action == "merge" and planned.step.status == "clean":
                 planned.step.status = "merge"
         if self._force and planned.runs:
-            changed = any(now[item.resource] != item.after for item in planned.items)
-            # An owner gives a reason for putting back what it would have kept from everybody else.
-            told = any(one.reason and one.action in ("restore", "delete") for one in planned.step.effects)
-            planned.step.forced = planned.step.forced or (
-                (changed or told) and planned.step.status == "clean"
-            )
+            planned.step.forced = planned.step.forced or self._overwrites(planned, now)
+
+    def _overwrites(self, planned: PlannedStep, now: dict[str, str]) -> bool:
+        """Whether a step that runs by force would not run as it does without it."""
+        changed = {item.resource for item in planned.items if now[item.resource] != item.after}
+        if planned.step.status == "clean" and changed:
+            return True
+        # An owner gives a reason for putting back what it would have kept from everybody else.
+        back = [one for one in planned.step.effects if one.action in ("restore", "delete")]
+        return any(one.reason or one.resource in changed for one in back)
 
     def _remember(self, planned: PlannedStep) -> None:
         if not planned.runs:
