@@ -8,7 +8,7 @@ from importlib import import_module
 
 import anyio
 
-NAMES = ("calls", "records", "writes", "blobs", "loopback", "growth", "client", "gate", "memory")
+NAMES = ("calls", "records", "writes", "restores", "blobs", "loopback", "growth", "client", "gate", "memory")
 
 _AS_THE_DAEMON = {"use_uvloop": True}
 
