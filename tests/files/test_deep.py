@@ -9,7 +9,7 @@ from tests.files.test_commands import Running, sh
 
 pytestmark = pytest.mark.anyio
 
-DEPTH = 3_000
+DEPTH = 1_500
 
 
 @pytest.fixture(autouse=True)
