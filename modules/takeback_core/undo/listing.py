@@ -26,9 +26,6 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
     if args.since is not None:
         conditions.append("a.at >= ?")
         parameters.append(moment(args.since))
-    if args.cursor is not None:
-        conditions.append("a.seq < ?")
-        parameters.append(_seq(args.cursor))
     if args.resource is not None:
         touches, names = touching(args.resource)
         conditions.append(touches)
@@ -40,10 +37,7 @@ def page(db: rows.Database, ctx: Context, args: ListActs) -> Acts:
     if args.resource is None and args.state is None and args.id_prefix is None:
         # Who looks for a state, a resource or an id must also find what was recorded inside a call.
         conditions.append("a.parent IS NULL")
-    found = rows.many(db, " AND ".join(conditions), parameters, args.limit + 1)
-    shown = found[: args.limit]
-    following = str(shown[-1].seq) if len(found) > args.limit else None
-    return Acts(acts=[row.act() for row in shown], next=following)
+    return _page(db, conditions, parameters, args)
 
 
 def recorded(db: rows.Database, ctx: Context, args: RecordedOn) -> Acts:
@@ -52,7 +46,7 @@ def recorded(db: rows.Database, ctx: Context, args: RecordedOn) -> Acts:
     Raises `undo.cursor`.
     """
     touches, names = touching(args.resource, around=True)
-    conditions, parameters = [touches, "a.recorded_by = ?"], [*names, ctx.caller]
+    conditions, parameters = [touches, "a.recorded_by = ?"], list[object]([*names, ctx.caller])
     for caller in map(Caller.parse, ctx.chain):
         if caller.kind == "agent":
             conditions.append("a.agent = ?")
@@ -60,6 +54,12 @@ def recorded(db: rows.Database, ctx: Context, args: RecordedOn) -> Acts:
     if args.id is not None:
         conditions.append("a.id = ?")
         parameters.append(args.id)
+    return _page(db, conditions, parameters, args)
+
+
+def _page(
+    db: rows.Database, conditions: list[str], parameters: list[object], args: ListActs | RecordedOn
+) -> Acts:
     if args.cursor is not None:
         conditions.append("a.seq < ?")
         parameters.append(_seq(args.cursor))

@@ -58,8 +58,7 @@ class Recorder:
         faults.point("undo.recorded")
         if state == "pending":
             standing: State = "final" if args.inverse_tool is None else "done"
-            told = UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"])
-            self._begun_here[row["id"]] = _Begun(ctx.caller, standing, told if row["role"] == "act" else None)
+            self._begun_here[row["id"]] = _Begun(ctx.caller, standing, _happening(row))
         return Recorded(id=row["id"])
 
     async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
@@ -186,8 +185,15 @@ class Recorder:
             ctx.confine(item.resource)
 
     def _tell(self, tx: Transaction, row: dict[str, Any]) -> None:
-        if row["role"] == "act":
-            tx.emit(UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"]))
+        if told := _happening(row):
+            tx.emit(told)
+
+
+def _happening(row: dict[str, Any]) -> UndoRecorded | None:
+    """What is told of a row once it stands; of what an undo's own steps recorded, nothing."""
+    if row["role"] != "act":
+        return None
+    return UndoRecorded(id=row["id"], actor_kind=row["actor_kind"], tool=row["tool"])
 
 
 def inverse_input(row: rows.Row, only: list[str] | None = None) -> dict[str, Any]:

@@ -61,11 +61,11 @@ class Exchange:
             raise RefusedRequest(408, _slow(self._timeout))
 
     async def _posted(self) -> Message:
-        if self._given:
-            return await self._receive()
+        again = self._given
         message = await self._body()
-        self._scope.deadline = math.inf
-        self._timer = asyncio.get_running_loop().call_later(_SOON, self._listen)
+        if not again:
+            self._scope.deadline = math.inf
+            self._timer = asyncio.get_running_loop().call_later(_SOON, self._listen)
         return message
 
     async def _body(self) -> Message:

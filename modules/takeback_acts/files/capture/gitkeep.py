@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from takeback.durable import sync
 from takeback_acts.files.capture.way import FOLDER
 
 FAN = rb"[0-9a-f]{2}"
@@ -92,7 +93,7 @@ class Keep:
         with open(temp, "wb") as target:
             target.write(data)
             target.flush()
-            os.fsync(target.fileno())
+            sync(target.fileno())
         os.replace(temp, path)
 
     def _path(self, folder: bytes, file: bytes) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from takeback import faults
+from takeback.durable import sync, sync_folder
 from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.row import Source
 from takeback_acts.files.capture.tree import Tree
@@ -42,10 +43,10 @@ def save(path: Path, tree: Tree, meta: Mapping[str, Any]) -> None:
             file.write(check.digest())
             file.writelines(parts)
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         faults.point("files.shelf.written")
         os.replace(temp, path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temp.unlink()
@@ -112,11 +113,3 @@ def _top(data: memoryview) -> Node:
             node.parent.children[name] = node
         nodes.append(node)
     return nodes[0]
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from takeback.durable import sync
 from takeback.errors import RefusedError
 
 _LARGEST = 4 << 20
@@ -101,7 +102,7 @@ def _write(path: Path, text: str, mode: int) -> None:
             file.write(text.encode())
             file.flush()
             os.fchmod(handle, mode)
-            os.fsync(handle)
+            sync(handle)
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
