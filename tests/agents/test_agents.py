@@ -267,3 +267,47 @@ async def test_48_only_a_digest_is_stored(kernel, person):
     row = await kernel.store.read(lambda db: db.execute("SELECT * FROM agents").fetchone())
     assert row["digest"] == hashlib.sha256(token.encode()).digest()
     assert token not in str(tuple(row))
+
+
+async def test_tables_are_granted_and_withdrawn(person, module):
+    token = (await person.call("agents.add", {"name": "juno", "tables": ["main.skill", "main.skill"]})).token
+    for _ in range(2):
+        granted = await person.call("agents.grant", {"name": "juno", "table": "main.audit.*"})
+    assert granted.agent.tables == ["main.skill", "main.audit.*"]
+    known = await module.call("agents.authenticate", {"token": token})
+    assert (known.tables, known.roots) == (["main.skill", "main.audit.*"], [])
+    left = await person.call("agents.withdraw", {"name": "juno", "table": "main.skill"})
+    assert left.agent.tables == ["main.audit.*"]
+    assert (await module.call("agents.authenticate", {"token": token})).tables == ["main.audit.*"]
+
+
+async def test_tables_outlive_the_kernel(tmp_path):
+    async with Kernel(tmp_path / "home", modules=[AgentsModule]) as kernel:
+        await kernel.enter("cli:person").call("agents.add", {"name": "juno", "tables": ["main.*"]})
+    async with Kernel(tmp_path / "home", modules=[AgentsModule]) as kernel:
+        (juno,) = (await kernel.enter("cli:person").call("agents.list")).agents
+    assert juno.tables == ["main.*"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["", "skill", "main.", ".skill", "Main.skill", "main.sk*", "main.*.skill", "main.a\nb"],
+)
+async def test_what_names_no_table_is_not_granted(person, table):
+    await person.call("agents.add", {"name": "juno"})
+    with pytest.raises(UsageError, match=r"agent\.table"):
+        await person.call("agents.grant", {"name": "juno", "table": table})
+    assert (await person.call("agents.list")).agents[0].tables == []
+
+
+async def test_a_table_that_was_not_granted_is_not_withdrawn(person):
+    await person.call("agents.add", {"name": "juno", "tables": ["main.*"]})
+    with pytest.raises(NotFoundError, match=r"agent\.table_unknown"):
+        await person.call("agents.withdraw", {"name": "juno", "table": "main.skill"})
+
+
+@pytest.mark.parametrize("what", [{}, {"root": "/tmp", "table": "main.skill"}])
+async def test_a_grant_names_one_thing(person, what):
+    await person.call("agents.add", {"name": "juno"})
+    with pytest.raises(UsageError, match=r"args\.invalid"):
+        await person.call("agents.grant", {"name": "juno", **what})

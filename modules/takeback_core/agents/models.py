@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from takeback.events import Event
 
@@ -15,6 +15,7 @@ class Add(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
     roots: list[str] = Field(default_factory=list)
+    tables: list[str] = Field(default_factory=list)
     assistant: bool = False
     expires: int | str | None = None
 
@@ -26,12 +27,19 @@ class Named(BaseModel):
     name: str
 
 
-class Root(BaseModel):
-    """An agent and a folder."""
+class Grant(BaseModel):
+    """An agent, and a folder or a table: `DATABASE.TABLE`, or `DATABASE.*` for all of a database."""
 
     model_config = ConfigDict(extra="forbid")
     name: str
-    root: str
+    root: str | None = None
+    table: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.root is None) == (self.table is None):
+            raise ValueError("name a root or a table")
+        return self
 
 
 class Nothing(BaseModel):
@@ -52,6 +60,7 @@ class Agent(BaseModel):
 
     name: str
     roots: list[str]
+    tables: list[str] = Field(default_factory=list)
     assistant: bool
     created: str
     expires: str | None = None
@@ -82,6 +91,7 @@ class Known(BaseModel):
 
     name: str
     roots: list[str]
+    tables: list[str] = Field(default_factory=list)
     assistant: bool
 
 

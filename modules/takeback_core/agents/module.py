@@ -23,7 +23,7 @@ from takeback import (
 )
 from takeback.callers import is_name
 from takeback.store import Transaction
-from takeback_core.agents import roots
+from takeback_core.agents import roots, tables
 from takeback_core.agents.expiry import moment_of
 from takeback_core.agents.models import (
     Add,
@@ -31,15 +31,15 @@ from takeback_core.agents.models import (
     Agents,
     AgentsChanged,
     Changed,
+    Grant,
     Known,
     Named,
     Nothing,
-    Root,
     Token,
 )
-from takeback_core.agents.roster import Record, Roster, digest_of, mint, without
+from takeback_core.agents.roster import Record, Roster, digest_of, mint, without_roots, without_table
 
-_SAVE = "INSERT OR REPLACE INTO agents (name, digest, roots, assistant, created, expires, revoked)"
+_SAVE = "INSERT OR REPLACE INTO agents (name, digest, roots, assistant, created, expires, revoked, tables)"
 _PERSON = ("person",)
 
 
@@ -62,6 +62,7 @@ class AgentsModule(Module):
             revoked REAL
         ) WITHOUT ROWID;
         """,
+        "ALTER TABLE agents ADD COLUMN tables TEXT NOT NULL DEFAULT '[]';",
     )
 
     def __init__(self, host: Host) -> None:
@@ -80,8 +81,8 @@ class AgentsModule(Module):
     async def add(self, ctx: Context, args: Add) -> Added:
         """Add an agent and answer its token, which is shown only now.
 
-        Raises UsageError `agent.name`, `agent.expires`, RefusedError `agent.root`, ConflictError
-        `agent.exists`, `agent.assistant`.
+        Raises UsageError `agent.name`, `agent.expires`, `agent.table`, RefusedError `agent.root`,
+        ConflictError `agent.exists`, `agent.assistant`.
         """
         if not is_name(args.name):
             raise UsageError(
@@ -90,12 +91,19 @@ class AgentsModule(Module):
                 "Use 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or a digit.",
             )
         granted = roots.without_doubles(roots.resolve(root, self.host.home) for root in args.roots)
+        readable = tuple(dict.fromkeys(map(tables.resolve, args.tables)))
         expires = moment_of(args.expires)
         async with self._one_at_a_time:
             self._check_free(args)
             token = mint()
             record = Record(
-                args.name, digest_of(token), tuple(granted), args.assistant, time.time(), expires=expires
+                args.name,
+                digest_of(token),
+                tuple(granted),
+                args.assistant,
+                time.time(),
+                expires=expires,
+                tables=readable,
             )
             await self._save(record)
         return Added(agent=record.shown(), token=token)
@@ -126,28 +134,25 @@ class AgentsModule(Module):
         return Changed(agent=record.shown())
 
     @tool(effect="write", reach=_PERSON, person_only=True, idempotent=True)
-    async def grant(self, ctx: Context, args: Root) -> Changed:
-        """Let an agent touch one more folder."""
-        root = roots.resolve(args.root, self.host.home)
+    async def grant(self, ctx: Context, args: Grant) -> Changed:
+        """Let an agent touch one more folder, or one more table of a connected database."""
+        root = () if args.root is None else (roots.resolve(args.root, self.host.home),)
+        table = () if args.table is None else (tables.resolve(args.table),)
         async with self._one_at_a_time:
             record = self._living(args.name)
-            if root not in record.roots:
-                record = replace(record, roots=(*record.roots, root))
+            if not {*root, *table} <= {*record.roots, *record.tables}:
+                record = replace(record, roots=(*record.roots, *root), tables=(*record.tables, *table))
                 await self._save(record)
         return Changed(agent=record.shown())
 
     @tool(effect="write", reach=_PERSON, person_only=True)
-    async def withdraw(self, ctx: Context, args: Root) -> Changed:
-        """Take a folder away from an agent; the folder need not exist any more."""
+    async def withdraw(self, ctx: Context, args: Grant) -> Changed:
+        """Take a folder or a table away from an agent; it need not exist any more."""
         async with self._one_at_a_time:
             record = self._known(args.name)
-            changed = without(record, roots.spellings(args.root))
-            if changed == record:
-                raise NotFoundError(
-                    "agent.root_unknown",
-                    f"{args.root!r} is not a root of agent {args.name}",
-                    f"Its roots: {', '.join(record.roots) or 'none'}.",
-                )
+            changed = _without_root(record, args.root) if args.root is not None else record
+            if args.table is not None:
+                changed = _without_table(record, args.table)
             await self._save(changed, narrowed=changed)
         return Changed(agent=changed.shown())
 
@@ -163,7 +168,12 @@ class AgentsModule(Module):
                 "The token is not accepted",
                 "Ask the person for a new one: `takeback agents rotate NAME`.",
             )
-        return Known(name=record.name, roots=list(record.roots), assistant=record.assistant)
+        return Known(
+            name=record.name,
+            roots=list(record.roots),
+            tables=list(record.tables),
+            assistant=record.assistant,
+        )
 
     async def checks(self) -> list[Check]:
         """Whether every granted folder is still there."""
@@ -223,7 +233,7 @@ class AgentsModule(Module):
             self._roster.put(narrowed)
 
         def store(tx: Transaction) -> None:
-            tx.execute(f"{_SAVE} VALUES (?, ?, ?, ?, ?, ?, ?)", record.row())
+            tx.execute(f"{_SAVE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", record.row())
             tx.emit(AgentsChanged(name=record.name))
 
         try:
@@ -235,3 +245,25 @@ class AgentsModule(Module):
                 self._roster.put(before)
             raise
         self._roster.put(record)
+
+
+def _without_root(record: Record, root: str) -> Record:
+    changed = without_roots(record, roots.spellings(root))
+    if changed == record:
+        raise NotFoundError(
+            "agent.root_unknown",
+            f"{root!r} is not a root of agent {record.name}",
+            f"Its roots: {', '.join(record.roots) or 'none'}.",
+        )
+    return changed
+
+
+def _without_table(record: Record, table: str) -> Record:
+    changed = without_table(record, table)
+    if changed == record:
+        raise NotFoundError(
+            "agent.table_unknown",
+            f"{table!r:.200} was not granted to agent {record.name}",
+            f"Its tables: {', '.join(record.tables) or 'none'}.",
+        )
+    return changed

@@ -28,25 +28,29 @@ class Record:
     created: float
     expires: float | None = None
     revoked: float | None = None
+    tables: tuple[str, ...] = ()
 
     @staticmethod
     def of(row: Row) -> Record:
         """The record in a row of the table."""
         values: dict[str, Any] = dict(row)
         values["roots"] = tuple(json.loads(values["roots"]))
+        values["tables"] = tuple(json.loads(values["tables"]))
         values["assistant"] = bool(values["assistant"])
         return Record(**values)
 
     def row(self) -> tuple[Any, ...]:
         """The record's columns, in the table's order."""
-        roots = json.dumps(self.roots)
-        return (self.name, self.digest, roots, self.assistant, self.created, self.expires, self.revoked)
+        roots, tables = json.dumps(self.roots), json.dumps(self.tables)
+        moments = (self.created, self.expires, self.revoked)
+        return (self.name, self.digest, roots, self.assistant, *moments, tables)
 
     def shown(self) -> Agent:
         """The record as the person sees it."""
         return Agent(
             name=self.name,
             roots=list(self.roots),
+            tables=list(self.tables),
             assistant=self.assistant,
             created=stamp(self.created),
             expires=None if self.expires is None else stamp(self.expires),
@@ -105,6 +109,11 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def without(record: Record, root_names: set[str]) -> Record:
+def without_roots(record: Record, names: set[str]) -> Record:
     """The record with some roots taken away."""
-    return replace(record, roots=tuple(root for root in record.roots if root not in root_names))
+    return replace(record, roots=tuple(root for root in record.roots if root not in names))
+
+
+def without_table(record: Record, name: str) -> Record:
+    """The record with a table, as it was granted, taken away."""
+    return replace(record, tables=tuple(table for table in record.tables if table != name))

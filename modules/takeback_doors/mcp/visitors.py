@@ -42,7 +42,8 @@ class Visitors:
                 raise _not_accepted() from None
             raise _unavailable() from error
         label = Caller.agent(self._door, known.name).label
-        return Visitor(known.name, label, Scope(roots=tuple(known.roots)), token)
+        scope = Scope(roots=tuple(known.roots), tables=tuple(known.tables))
+        return Visitor(known.name, label, scope, token)
 
     async def is_good(self, token: str) -> bool:
         """Whether a token would be accepted now."""

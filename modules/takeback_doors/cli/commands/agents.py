@@ -14,6 +14,10 @@ from takeback_doors.cli.shell import Shell, with_shell
 from takeback_doors.cli.times import is_past
 
 _name = click.argument("name", shell_complete=agent_names)
+_roots = click.option("--root", "roots", multiple=True, metavar="DIR", help="A folder; repeatable.")
+_tables = click.option(
+    "--table", "tables", multiple=True, metavar="DB.TABLE", help="A table, or DB.* for all; repeatable."
+)
 
 
 @click.group(cls=ListingGroup)
@@ -27,13 +31,23 @@ def agents() -> None:
 @agents.command("add")
 @click.argument("name")
 @click.option("--root", "roots", multiple=True, metavar="DIR", help="A folder it may touch; repeatable.")
+@click.option(
+    "--table", "tables", multiple=True, metavar="DB.TABLE", help="A table it may touch; repeatable."
+)
 @click.option("--assistant", is_flag=True, help="It is the person's own assistant.")
 @click.option("--expires", metavar="WHEN", help="When its token ends: a number of days, or a date and time.")
 @with_shell
-def add(shell: Shell, name: str, roots: tuple[str, ...], assistant: bool, expires: str | None) -> None:
+def add(
+    shell: Shell,
+    name: str,
+    roots: tuple[str, ...],
+    tables: tuple[str, ...],
+    assistant: bool,
+    expires: str | None,
+) -> None:
     """Add an agent; its token is printed this once."""
     args = {"name": name, "roots": [_folder(root) for root in roots], "assistant": assistant}
-    added = shell.call("agents.add", {**args, "expires": _expiry(expires)})
+    added = shell.call("agents.add", {**args, "tables": tables, "expires": _expiry(expires)})
     shell.answer(added, lambda: _show_token(shell, added))
 
 
@@ -65,26 +79,30 @@ def revoke(shell: Shell, name: str) -> None:
 
 @agents.command("grant")
 @_name
-@click.option("--root", "roots", multiple=True, required=True, metavar="DIR", help="A folder; repeatable.")
+@_roots
+@_tables
 @with_shell
-def grant(shell: Shell, name: str, roots: tuple[str, ...]) -> None:
-    """Let an agent touch more folders."""
-    _change(shell, "agents.grant", name, roots)
+def grant(shell: Shell, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
+    """Let an agent touch more folders, or tables of connected databases."""
+    _change(shell, "agents.grant", name, roots, tables)
 
 
 @agents.command("withdraw")
 @_name
-@click.option("--root", "roots", multiple=True, required=True, metavar="DIR", help="A folder; repeatable.")
+@_roots
+@_tables
 @with_shell
-def withdraw(shell: Shell, name: str, roots: tuple[str, ...]) -> None:
-    """Take folders away from an agent."""
-    _change(shell, "agents.withdraw", name, roots)
+def withdraw(shell: Shell, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
+    """Take folders or tables away from an agent."""
+    _change(shell, "agents.withdraw", name, roots, tables)
 
 
-def _change(shell: Shell, tool: str, name: str, roots: tuple[str, ...]) -> None:
+def _change(shell: Shell, tool: str, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
+    if not roots and not tables:
+        raise click.UsageError("Name a folder with --root, or a table with --table.")
     changed: dict[str, Any] = {}
-    for root in roots:
-        changed = shell.call(tool, {"name": name, "root": _folder(root)})
+    for what in [*({"root": _folder(root)} for root in roots), *({"table": table} for table in tables)]:
+        changed = shell.call(tool, {"name": name, **what})
     shell.answer(changed, lambda: _show([changed["agent"]]))
 
 
@@ -101,7 +119,11 @@ def _show(found: list[dict[str, Any]]) -> None:
     from takeback_doors.cli.screen import show_table, state
 
     rows = [
-        (_called(agent), "\n".join(agent["roots"]) or "nothing yet", state(_standing(agent)))
+        (
+            _called(agent),
+            "\n".join([*agent["roots"], *agent["tables"]]) or "nothing yet",
+            state(_standing(agent)),
+        )
         for agent in found
     ]
     columns = ("Agent", "May touch", "State")
