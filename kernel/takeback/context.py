@@ -11,6 +11,7 @@ from takeback.errors import RefusedError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from takeback.joint import Joint
     from takeback.router import Router
 
 
@@ -35,7 +36,9 @@ class Context(NamedTuple):
     event loop's monotonic clock. `scope` is None for a caller without limits of its own. `confined_to`
     maps each resource that may be touched to the version it must have now. `force` and `present`
     say that the person asked to overwrite, and is there. `rehearsal` is one dict for all steps of a plan:
-    an owner that is rehearsed notes in it what its resources would be like, and looks there first. `why` are
+    an owner that is rehearsed notes in it what its resources would be like, and looks there first. `joint` is
+    what all steps of a plan change together, in a rehearsal too; an owner whose database has transactions
+    keeps one open in it, and works in that. `why` are
     reasons that a module gave for what it called; the log shows them with the acts, and they decide nothing.
     """
 
@@ -55,6 +58,7 @@ class Context(NamedTuple):
     force: bool
     present: bool
     rehearsal: dict[str, Any] | None
+    joint: Joint | None
     why: tuple[str, ...]
 
     def call(
@@ -67,15 +71,16 @@ class Context(NamedTuple):
         confined_to_: Mapping[str, str] | None = None,
         force_: bool = False,
         rehearsal_: dict[str, Any] | None = None,
+        joint_: Joint | None = None,
         why_: str = "",
         **kwargs: Any,
     ) -> Awaitable[Any]:
         """Call a tool by name with a model, a mapping or keywords; the answer is the tool's output model.
 
-        `as_` starts a new chain under another label, `confined_to_` and `force_` set those limits: only
-        for modules in the router's CALL_AS table. `rehearsal_` makes it a dry run that reads and notes
-        what earlier steps would have done; nothing turns a dry run off again. `why_` adds a reason to
-        every act that is recorded within the call.
+        `as_` starts a new chain under another label, `confined_to_` and `force_` set those limits, `joint_`
+        is what the call changes things in: only for modules in the router's CALL_AS table. `rehearsal_` makes
+        it a dry run that reads and notes what earlier steps would have done; nothing turns a dry run off
+        again. `why_` adds a reason to every act that is recorded within the call.
         Raises NotFoundError `tool.unknown`, UsageError `args.invalid`, and what the tool raises.
         """
         if args is None:
@@ -83,10 +88,17 @@ class Context(NamedTuple):
         elif kwargs:
             args = {**_as_mapping(args), **kwargs}
         ctx = self._replace(why=(*self.why, why_)) if why_ else self
-        if as_ is None and confined_to_ is None and not force_ and rehearsal_ is None:
+        if as_ is None and confined_to_ is None and not force_ and rehearsal_ is None and joint_ is None:
             return ctx.router.call(ctx, tool, args)
         return ctx.router.call_limited(
-            ctx, tool, args, as_=as_, confined_to=confined_to_, force=force_, rehearsal=rehearsal_
+            ctx,
+            tool,
+            args,
+            as_=as_,
+            confined_to=confined_to_,
+            force=force_,
+            rehearsal=rehearsal_,
+            joint=joint_,
         )
 
     def confine(self, resource: str) -> None:

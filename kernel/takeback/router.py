@@ -8,7 +8,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,6 +19,9 @@ from takeback.outline import name_of, outline
 from takeback.reach import Decision, Rules, decide
 from takeback.registry import Entry, Registry
 from takeback.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from takeback.joint import Joint
 
 _log = logging.getLogger("takeback.router")
 
@@ -90,6 +93,7 @@ class Router(Registry):
             force=False,
             present=present,
             rehearsal=None,
+            joint=None,
             why=(),
         )
 
@@ -134,6 +138,7 @@ class Router(Registry):
                         parent.force,
                         parent.present,
                         parent.rehearsal,
+                        parent.joint,
                         parent.why,
                     ),
                 ),
@@ -164,15 +169,19 @@ class Router(Registry):
         confined_to: Mapping[str, str] | None,
         force: bool,
         rehearsal: dict[str, Any] | None,
+        joint: Joint | None,
     ) -> Any:
         """Route a call under another label or tighter limits; see `Context.call`."""
-        if (as_ is not None or confined_to is not None or force) and not _may_call_as(parent, as_):
+        limited = as_ is not None or confined_to is not None or force or joint is not None
+        if limited and not _may_call_as(parent, as_):
             raise self._refused(
                 parent, name, Decision(False, "not in CALL_AS", "call_as"), _as_other(parent, as_)
             )
         changed: dict[str, Any] = {"force": force or parent.force}
         if rehearsal is not None:
             changed |= {"dry_run": True, "rehearsal": rehearsal}
+        if joint is not None:
+            changed["joint"] = joint
         if confined_to is not None:
             inner = parent.confined_to
             changed["confined_to"] = (
