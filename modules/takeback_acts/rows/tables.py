@@ -1,0 +1,166 @@
+"""Tables: what a database says of its own, as far as the journal has to know it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Literal, TypeAlias
+
+from takeback.errors import NotFoundError, RefusedError
+
+Value: TypeAlias = "int | float | str | bytes | None"
+"""SQLite: the stored value with its storage class. PostgreSQL: None, or the type's exact text output."""
+
+Image: TypeAlias = "tuple[Value, ...]"
+"""A whole row, in the order of `Table.columns`."""
+
+Key: TypeAlias = "tuple[Value, ...]"
+"""What names a row, in the order of `Table.key`."""
+
+Fold: TypeAlias = Callable[[Value], Value]
+"""Brings values that the database takes for equal to one form."""
+
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    `type` is the text the database declares it with. `generated`: computed by the database, so never written.
+    `collation` names what a text compares by, "" for plain bytes. `fold` is set where two values that differ
+    can be equal to the database, which matters in a key; see `nocase` and `rtrim` for SQLite's own.
+    """
+
+    name: str
+    type: str
+    nullable: bool
+    generated: bool = False
+    identity: Literal["", "default", "always"] = ""
+    collation: str = ""
+    fold: Fold | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns that name a row of another table, or of the same. The actions are in capitals: "CASCADE"."""
+
+    name: str
+    columns: tuple[str, ...]
+    to: str
+    to_columns: tuple[str, ...]
+    on_delete: str = "NO ACTION"
+    on_update: str = "NO ACTION"
+    deferrable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Columns that no two rows share; none are named where it is an expression. The key is not among them."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+    deferrable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: `name` is "skill", or "schema.skill" outside of the default schema.
+
+    `triggers` are the person's own. `fingerprint` is 64 hex digits that change with names, types, generated
+    and identity columns and the key.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    uniques: tuple[Unique, ...] = ()
+    triggers: tuple[str, ...] = ()
+    fingerprint: str = ""
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    key_of: Callable[[Image], Key] = field(init=False, compare=False, repr=False)
+    writable: tuple[Column, ...] = field(init=False, compare=False, repr=False)
+    _places: dict[str, int] = field(init=False, compare=False, repr=False)
+    _folds: tuple[Fold | None, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        keys = [places[name] for name in self.key]
+        folds = tuple(self.columns[place].fold for place in keys)
+        made = {
+            "names": tuple(places),
+            "key_of": _picker(keys),
+            "writable": tuple(column for column in self.columns if not column.generated),
+            "fingerprint": self.fingerprint or _fingerprint(self.columns, self.key),
+            "_places": places,
+            "_folds": folds if any(folds) else (),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    def index(self, column: str) -> int:
+        """Where the column is in an image. NotFoundError("rows.column") when there is none of that name."""
+        place = self._places.get(column)
+        if place is None:
+            raise NotFoundError("rows.column", f"{self.name} has no column {column}.")
+        return place
+
+    def has(self, column: str) -> bool:
+        """Whether there is a column of that name."""
+        return column in self._places
+
+    def identify(self, key: Key) -> Key:
+        """The key in the one form of all that the database takes for equal to it: what a row is known by."""
+        if not self._folds:
+            return key
+        return tuple(fold(value) if fold else value for fold, value in zip(self._folds, key, strict=True))
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The tables that can be journaled, and why the others can't be.
+
+    `stamp` tells two states of the schema apart, as far as the dialect can tell cheaply.
+    """
+
+    tables: Mapping[str, Table]
+    refused: Mapping[str, str]
+    stamp: str = ""
+
+    def table(self, name: str) -> Table:
+        """The table. RefusedError("rows.unjournaled") with the reason, NotFoundError("rows.table")."""
+        found = self.tables.get(name)
+        if found is not None:
+            return found
+        if name in self.refused:
+            raise RefusedError("rows.unjournaled", f"{name} can't be journaled: {self.refused[name]}.")
+        raise NotFoundError("rows.table", f"There is no table {name}.")
+
+
+def nocase(value: Value) -> Value:
+    """SQLite's NOCASE: the letters of ASCII, large or small, are one."""
+    return value.translate(_LOWER) if isinstance(value, str) else value
+
+
+def rtrim(value: Value) -> Value:
+    """SQLite's RTRIM: spaces at the end do not count."""
+    return value.rstrip(" ") if isinstance(value, str) else value
+
+
+def _picker(places: list[int]) -> Callable[[Image], Key]:
+    if len(places) == 1:
+        place = places[0]
+        return lambda image: (image[place],)
+    if not places:
+        return lambda image: ()
+    return itemgetter(*places)
+
+
+def _fingerprint(columns: tuple[Column, ...], key: tuple[str, ...]) -> str:
+    shape = [[[c.name, c.type, c.generated, c.identity] for c in columns], list(key)]
+    text = json.dumps(shape, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
