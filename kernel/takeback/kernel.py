@@ -29,6 +29,7 @@ from takeback.module import Doorway, Host, Module
 from takeback.neighbours import Neighbours
 from takeback.patience import Patience
 from takeback.reach import Rule, Rules
+from takeback.rewinding import Rewinders
 from takeback.router import Router
 from takeback.settings import load_settings, section
 from takeback.sources import Source
@@ -216,6 +217,7 @@ class Kernel:
             home=self.home,
             tools=self.router,
             ctx=self.router.root(Caller.module(source.name)),
+            rewound=Rewinders(self.supervisor.lives).tell,
             door=Doorway(self.router, source.name) if manifest.door and source.builtin else None,
             kernel=self if source.name == _CONSOLE else None,
             log=logging.getLogger(f"takeback.{source.name}"),

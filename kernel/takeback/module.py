@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from takeback.kernel import Kernel
     from takeback.manifest import Manifest
     from takeback.reach import Decision
+    from takeback.rewinding import Rewound
     from takeback.router import CallRecord, Router
-    from takeback.store import Store
+    from takeback.store import Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,9 @@ async def call_within(ctx: Context, tool: str, args: Any, timeout: float | None)
 class Host:
     """The kernel as one module sees it.
 
-    `ctx` starts chains under the module's own label, for what it does by itself. `door` is there only for
-    a built-in module whose manifest says it is one; `kernel` only for the kernel's own console.
+    `ctx` starts chains under the module's own label, for what it does by itself. `rewound(tx, what)` has
+    every module clear what it derived from a past that is being changed. `door` is there only for a
+    built-in module whose manifest says it is one; `kernel` only for the kernel's own console.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Host:
     home: Home
     tools: Router
     ctx: Context
+    rewound: Callable[[Transaction, Rewound], None]
     door: Doorway | None = None
     kernel: Kernel | None = None
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("takeback"))
@@ -155,6 +158,13 @@ class Module:
 
     async def neighbours_changed(self) -> None:
         """Called when all modules have been started, and after each later change of any module's state."""
+
+    def on_rewind(self, tx: Transaction, rewound: Rewound) -> None:
+        """Clear, through `tx`, what the module derived from turns of a session that are no more as they were.
+
+        Called inside the transaction that changes the log, on the writer's thread, and before that in one
+        that is rolled back: what it raises then refuses the rewind, with everything as before.
+        """
 
     async def checks(self) -> list[Check]:
         """What `takeback doctor` should know of this module."""

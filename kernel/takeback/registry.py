@@ -17,7 +17,7 @@ _MOST_VERDICTS = 1024
 class Entry:
     """A registered tool with everything that can be worked out beforehand."""
 
-    __slots__ = ("gate", "label", "output", "run", "rehearses", "spec", "validate", "verdicts")
+    __slots__ = ("gate", "label", "output", "run", "rehearses", "spec", "validate", "verdicts", "writes")
 
     def __init__(self, spec: ToolSpec, run: Callable[..., Awaitable[BaseModel]], gate: Gate) -> None:
         self.spec = spec
@@ -26,6 +26,7 @@ class Entry:
         self.label = f"module:{spec.module}"
         self.output = spec.output
         self.validate = spec.input.__pydantic_validator__.validate_python
+        self.writes = spec.effect == "write"
         self.rehearses = spec.previews or spec.effect == "read"
         self.verdicts: dict[tuple[str, ...], Decision] = {}
 

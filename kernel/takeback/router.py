@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from takeback.callers import Caller
 from takeback.context import Context, Scope
 from takeback.errors import NotFoundError, RefusedError, TakebackError, UsageError
+from takeback.holds import Holds
 from takeback.outline import name_of, outline
 from takeback.reach import Decision, Rules, decide
 from takeback.registry import Entry, Registry
@@ -54,6 +55,7 @@ class Router(Registry):
 
     def __init__(self, rules: Rules | None = None) -> None:
         super().__init__(rules)
+        self.holds = Holds()
         self._sinks: list[Callable[[CallRecord], object]] = []
         self._boot = secrets.token_hex(6) + "-"
         self._numbers = itertools.count(1)
@@ -111,8 +113,12 @@ class Router(Registry):
         outcome = "cancelled"
         gate = entry.gate
         gate.enter()
+        writing = None
         try:
             self._admit(entry, parent, chain)
+            if parent.session is not None and not parent.calls and entry.writes:
+                self.holds.enter(parent.session)
+                writing = parent.session
             try:
                 model = entry.validate(args)
             except ValidationError as error:
@@ -156,6 +162,8 @@ class Router(Registry):
             raise self._crashed(name, number, error) from error
         finally:
             gate.leave()
+            if writing is not None:
+                self.holds.leave(writing)
             if self._sinks:
                 self._tell(parent, number, started, chain, name, decision, outcome)
 
