@@ -47,6 +47,11 @@ class Joint:
         """The keys of the participants that are neither committed nor rolled back."""
         return tuple(self._open)
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is too late to take part."""
+        return self._ended
+
     def get(self, key: str) -> Any:
         """The participant under a key, or None; raises TakebackError `joint.ended`."""
         self._require_open()

@@ -193,6 +193,12 @@ class Notes(Module):
         """Bring notes back, all of an act's or none."""
         return await self._restore(ctx, "notes.restore_whole", Items(items=args.items))
 
+    @tool(effect="write", reach=("modules",), previews=True)
+    async def restore_each(self, ctx: Context, args: Whole) -> Restored:
+        """Bring notes back, each by an act of its own."""
+        parts = [await self._restore(ctx, "notes.restore", Items(items=[item])) for item in args.items]
+        return Restored(effects=[effect for part in parts for effect in part.effects])
+
     @tool(effect="read", reach=("modules",))
     async def versions(self, ctx: Context, args: Resources) -> Versions:
         """Tell the versions that notes have now."""

@@ -49,6 +49,45 @@ async def test_a_redo_that_had_nothing_to_do_leaves_nothing_to_undo(at):
     assert (at.values, await at.state(gone)) == ({}, "undone")
 
 
+async def test_an_undo_that_had_nothing_to_do_is_redone_for_good(at):
+    """Its act is done again only if it is so, also where an older act was redone beneath it meanwhile."""
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    gone = (await at.agent().notes.delete(key="a")).act
+    await me.undo.run(id=put, dependents=True)
+    await me.undo.redo(id=gone)
+    await me.undo.redo(id=put)
+    assert at.values == {"a": "1"}
+    taken = await me.undo.run(id=gone)
+    assert (at.values, await at.state(gone)) == ({"a": "1"}, "undone")
+    await me.undo.redo(id=taken.act)
+    assert (at.values, await at.state(gone)) == ({}, "done")
+    await me.undo.run(id=gone)
+    assert (at.values, await at.state(gone)) == ({"a": "1"}, "undone")
+    await me.undo.rewind(session="s1")
+    assert at.values == {}
+
+
+async def test_an_undo_that_had_nothing_to_do_for_a_note_is_redone_for_both(at):
+    """Of two notes that the undo had brought back by an act each, the redo found one deleted already."""
+    me = at.person()
+    at.notebook.inverse = "notes.restore_each"
+    puts = [(await at.agent().notes.put(key=key, value="1")).act for key in "ab"]
+    both = (await at.agent().notes.fill(keys=["a", "b"], value="2")).act
+    await me.undo.run(id=both)
+    at.values["a"] = "2"
+    await me.undo.redo(id=both)
+    assert at.values == {"a": "2", "b": "2"}
+    await me.undo.run(id=both)
+    assert at.values == {"a": "2", "b": "1"}
+    at.values["a"] = "1"
+    await me.undo.redo(id=both)
+    assert (at.values, await at.state(both)) == ({"a": "2", "b": "2"}, "done")
+    await me.undo.run(id=both)
+    assert at.values == {"a": "1", "b": "1"}
+    assert [await at.state(act) for act in puts] == ["done", "done"]
+
+
 async def test_nothing_is_called_redone_over_what_came_since(at):
     """Also where the redo would have nothing to run, since the undo had nothing to."""
     me = at.person()
@@ -66,18 +105,33 @@ async def test_nothing_is_called_redone_over_what_came_since(at):
     assert (at.values, await at.state(gone)) == ({}, "done")
 
 
-async def test_nothing_is_called_redone_when_it_is_not_as_the_undo_found_it(at):
+async def test_what_had_nothing_to_do_is_redone_over_an_older_act_that_was(at):
     me = at.person()
     put = (await at.agent().notes.put(key="a", value="1")).act
     gone = (await at.agent().notes.delete(key="a")).act
     for tool, act in (("run", gone), ("run", put), ("redo", gone), ("run", gone), ("redo", put)):
         await me.call(f"undo.{tool}", {"id": act})
     assert at.values == {"a": "1"}
+    at.values["a"] = "mine"
+    with pytest.raises(ConflictError) as refused:
+        await me.undo.redo(id=gone)
+    assert refused.value.code == "undo.conflict"
+    at.values["a"] = "1"
+    await me.undo.redo(id=gone)
+    assert (at.values, await at.state(gone)) == ({}, "done")
+
+
+async def test_nothing_is_called_redone_when_it_is_not_as_the_undo_found_it(at):
+    me = at.person()
+    put = (await at.agent().notes.put(key="a", value="1")).act
+    del at.values["a"]
+    await me.undo.run(id=put)
+    at.values["a"] = "mine"
     for force in (False, True):
         with pytest.raises(ConflictError) as refused:
-            await at.person(present=True).undo.redo(id=gone, force=force)
+            await at.person(present=True).undo.redo(id=put, force=force)
         assert refused.value.code == "undo.conflict"
-    assert (at.values, await at.state(gone)) == ({"a": "1"}, "undone")
+    assert (at.values, await at.state(put)) == ({"a": "mine"}, "undone")
 
 
 async def test_what_had_nothing_to_do_keeps_its_place_in_a_rewind_and_its_redo(at):

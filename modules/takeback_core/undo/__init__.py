@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from takeback_core.undo.client import BegunAct, act
+from takeback_core.undo.client import BegunAct, abandon, act, begin, confirm
 
-__all__ = ["BegunAct", "act"]
+__all__ = ["BegunAct", "abandon", "act", "begin", "confirm"]

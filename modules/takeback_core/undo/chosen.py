@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from takeback_core.undo.models import Touched
 from takeback_core.undo.rows import Row
@@ -14,13 +14,15 @@ class Subject:
     """An act that changes its state once all the rows it needs have been reversed.
 
     With `part` these of its resources alone were taken back and are to be brought again. It is not `whole`
-    where rows that it would need as well were not asked for.
+    where rows that it would need as well were not asked for. `again` names what a redo that is taken back had
+    found done already, and what is to be seen to when that redo is done again.
     """
 
     row: Row
     needs: frozenset[str]
     part: tuple[str, ...] = ()
     whole: bool = True
+    again: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Chosen:
         self.rows = [row for row in self.rows if self.only[row.id]]
         ids = {row.id for row in self.rows}
         self.subjects = [
-            Subject(one.row, one.needs & ids, one.part, whole=one.needs <= ids)
+            replace(one, needs=one.needs & ids, whole=one.needs <= ids)
             for one in self.subjects
             if one.needs & ids
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -72,6 +72,41 @@ async def act(
     when the body ends, and settled by looking at the resources when the body raises. Raises what
     `undo.begin` raises, before the body, so that a refused inverse means that nothing is done.
     """
+    opened = await begin(
+        ctx,
+        tool=tool,
+        summary=summary,
+        input=input,
+        inverse=inverse,
+        touched=touched,
+        why=why,
+        blobs=blobs,
+        final_reason=final_reason,
+    )
+    try:
+        yield opened
+    except BaseException:
+        await abandon(ctx, opened)
+        raise
+    await confirm(ctx, opened)
+
+
+async def begin(
+    ctx: Context,
+    *,
+    tool: str,
+    summary: str,
+    input: Mapping[str, Any] | None = None,
+    inverse: tuple[str, Mapping[str, Any]] | None = None,
+    touched: Iterable[TouchedTriple] = (),
+    why: Iterable[str] = (),
+    blobs: Iterable[str] = (),
+    final_reason: str | None = None,
+) -> BegunAct:
+    """Begin an act whose effect does not fit into the body of `act`; durable when it returns.
+
+    It must be confirmed or abandoned. Acts of one owner stand in the order in which they were begun.
+    """
     begun = await ctx.call(
         "undo.begin",
         {
@@ -86,24 +121,25 @@ async def act(
             "final_reason": final_reason,
         },
     )
-    opened = BegunAct(begun.id)
-    try:
-        yield opened
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await _abandon(ctx, opened)
-        raise
-    # The effect stands whatever becomes of the caller, so its row must say so.
+    return BegunAct(begun.id)
+
+
+async def confirm(ctx: Context, opened: BegunAct) -> None:
+    """Confirm a begun act, with what it was corrected by; also when cancelled, for its effect stands.
+
+    Raises what `undo.confirm` raises for facts that are not the module's to state.
+    """
     with anyio.CancelScope(shield=True):
         await ctx.call("undo.confirm", opened.facts)
 
 
-async def _abandon(ctx: Context, opened: BegunAct) -> None:
-    try:
+async def abandon(ctx: Context, opened: BegunAct) -> None:
+    """Settle a begun act whose effect failed, also when cancelled; raises nothing.
+
+    What went wrong first is what the caller must hear: a row that can't be settled now is settled later.
+    """
+    with anyio.CancelScope(shield=True), suppress(TakebackError):
         await ctx.call("undo.abandon", {"id": opened.id, "certain": opened.reverted})
-    except TakebackError:
-        # What went wrong first is what the caller must hear; the row stays pending and is settled later.
-        return
 
 
 def _touched(triples: Iterable[TouchedTriple]) -> list[dict[str, str]]:

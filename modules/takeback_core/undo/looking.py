@@ -7,12 +7,16 @@ from typing import Any
 
 from takeback.context import Context
 from takeback.errors import TakebackError
+from takeback.joint import Joint
 from takeback_core.undo import resources
-from takeback_core.undo.models import Touched
+from takeback_core.undo.models import State, Touched
 
 
 async def versions(
-    ctx: Context, names: Iterable[str], rehearsal: dict[str, Any] | None = None
+    ctx: Context,
+    names: Iterable[str],
+    rehearsal: dict[str, Any] | None = None,
+    joint: Joint | None = None,
 ) -> dict[str, str] | None:
     """The version of each resource now, or None when an owner that could tell is not running.
 
@@ -25,22 +29,25 @@ async def versions(
         by_owner.setdefault(resources.owner(name), []).append(name)
     for owner, owned in by_owner.items():
         try:
-            answer = await ctx.call(f"{owner}.versions", {"resources": owned}, rehearsal_=rehearsal)
+            answer = await ctx.call(
+                f"{owner}.versions", {"resources": owned}, rehearsal_=rehearsal, joint_=joint
+            )
         except TakebackError as error:
             if error.code not in ("module.off", "tool.unknown"):
                 raise
-            if error.code == "module.off" or not _runs(ctx, owner):
+            if error.code == "module.off" or not runs(ctx, owner):
                 return None
         else:
             found.update(answer.versions)
     return found
 
 
-def _runs(ctx: Context, module: str) -> bool:
+def runs(ctx: Context, module: str) -> bool:
+    """Whether a module is running."""
     return any(spec.module == module for spec in ctx.router.specs())
 
 
-def verdict(touched: list[Touched], now: dict[str, str] | None) -> str:
+def verdict(touched: list[Touched], now: dict[str, str] | None) -> State:
     """What a row's resources say of a begun act: `done`, `abandoned`, or `unknown` when they can't tell."""
     if not touched or now is None or any(item.resource not in now for item in touched):
         return "unknown"

@@ -18,7 +18,6 @@ from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.listing import page, recorded
-from takeback_core.undo.looking import verdict, versions
 from takeback_core.undo.planner import Planner, require_force
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.runner import Runner
@@ -26,6 +25,7 @@ from takeback_core.undo.running import Running
 from takeback_core.undo.settling import Settler, settle_by_word
 from takeback_core.undo.taps import Taps
 from takeback_core.undo.undoing import Request, Undoing
+from takeback_core.undo.witness import Told, tell
 
 _DAY = 86_400
 _ANYBODY = ("person", "agents", "modules")
@@ -56,7 +56,9 @@ class UndoModule(Module):
         self._recorder = Recorder(host.store, self._actors, self._inverses, self._running)
         self._planner = Planner(host.store, self._inverses)
         seconds = host.settings.step_seconds
-        self._runner = Runner(host.store, self._inverses, self._running, secrets.token_hex(8), seconds)
+        self._runner = Runner(
+            host.store, self._inverses, self._recorder, self._running, secrets.token_hex(8), seconds
+        )
         self._undoing = Undoing(host.store, self._planner, self._runner, self._actors)
         self._settler = Settler(host.store, self._recorder, self._runner)
 
@@ -105,15 +107,17 @@ class UndoModule(Module):
 
     @tool(effect="write", reach=("modules",), idempotent=True)
     async def abandon(self, ctx: Context, args: models.AbandonAct) -> models.ActState:
-        """Settle a begun act whose effect failed, by looking where its module doesn't know."""
+        """Settle a begun act whose effect failed, by asking or looking where its module doesn't know."""
         row = await self._recorder.begun(ctx, args.id)
         if row.state != "pending":
             return models.ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
-        if args.certain:
-            return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, "abandoned"))
-        own = self.host.ctx._replace(calls=ctx.calls)
-        state = verdict(row.touched, await versions(own, [item.resource for item in row.touched]))
-        return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, state))
+        told = Told("abandoned") if args.certain else await self._told(ctx, row)
+        return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, told))
+
+    async def _told(self, ctx: Context, row: rows.Row) -> Told:
+        joint = None if ctx.joint is None or ctx.joint.ended else ctx.joint
+        own = self.host.ctx._replace(calls=ctx.calls, joint=joint)
+        return await tell(own, row) or Told("unknown")
 
     @tool(effect="read", reach=("modules",))
     async def blobs(self, ctx: Context, args: models.Nothing) -> models.Named:

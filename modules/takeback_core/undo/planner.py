@@ -7,6 +7,7 @@ from typing import Any
 from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
+from takeback.joint import Joint
 from takeback.store import Store
 from takeback_core.undo import resources, rows
 from takeback_core.undo.actors import may_undo
@@ -29,11 +30,17 @@ class Planner:
     async def draft(self, ctx: Context, chosen: Chosen, *, force: bool = False, skip: bool = False) -> Draft:
         """Plan the reversal of what was chosen, newest first; raises only what a broken owner raises.
 
-        With `skip` a step goes on without what is in conflict of it, where its inverse can.
+        With `skip` a step goes on without what is in conflict of it, where its inverse can. Raises
+        `undo.nested` within an undo that holds a database open, which would be waited for.
         """
-        drafting = _Drafting(ctx, self._store, self._inverses, chosen, force, skip)
-        steps = [await drafting.step(row) for row in chosen.rows]
-        return Draft.of(steps)
+        if ctx.joint is not None and ctx.joint.joined:
+            raise RefusedError("undo.nested", "An inverse can't plan another undo", "Do that by itself.")
+        joint = Joint()
+        try:
+            drafting = _Drafting(ctx, self._store, self._inverses, chosen, joint, force, skip)
+            return Draft.of([await drafting.step(row) for row in chosen.rows])
+        finally:
+            await joint.rollback()
 
 
 class _Drafting:
@@ -45,6 +52,7 @@ class _Drafting:
         store: Store,
         inverses: InverseCheck,
         chosen: Chosen,
+        joint: Joint,
         force: bool,
         skip: bool,
     ) -> None:
@@ -61,6 +69,7 @@ class _Drafting:
         self._force = force
         self._skip = skip and not self._redoing
         self._rehearsal: dict[str, Any] = {}
+        self._joint = joint
         self._versions: dict[str, str] = {}
         self._left_out = resources.Places()
 
@@ -157,7 +166,7 @@ class _Drafting:
     async def _now(self, touched: list[Touched]) -> dict[str, str]:
         """The version of each resource as the steps before this one would leave it."""
         names = [item.resource for item in touched if item.resource not in self._versions]
-        found = await versions(self._ctx, names, self._rehearsal) if names else {}
+        found = await versions(self._ctx, names, self._rehearsal, self._joint) if names else {}
         if found is None:
             raise RefusedError(
                 "undo.owner_off",
@@ -222,6 +231,7 @@ class _Drafting:
                 confined_to_=now,
                 force_=self._force,
                 rehearsal_=self._rehearsal,
+                joint_=self._joint,
             )
         except ConflictError as error:
             for item in planned.items:

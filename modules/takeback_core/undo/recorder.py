@@ -17,6 +17,7 @@ from takeback_core.undo.happenings import UndoRecorded
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.models import ActState, ConfirmAct, RecordAct, Recorded, State, Touched
 from takeback_core.undo.running import Running
+from takeback_core.undo.witness import Told, can_tell, tell
 
 _MANY_UNSURE = 256
 
@@ -64,45 +65,45 @@ class Recorder:
     async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
         """Make a begun act `done`; only for the module that began it.
 
-        A confirmation that only says so is not waited for: readers see it, and what a crash swallows of it
-        the next start finds out by looking, since the intent is durable.
+        It is not waited for where a crash may swallow it: readers see it, and the next start finds out again,
+        since the intent is durable: by looking where it only says so, and where it says what was touched, by
+        asking an owner that can tell.
         """
-        given = None if args.inverse_input is None else rows.dumps(args.inverse_input)
-
-        def confirm(tx: Transaction) -> ActState:
-            row = self._begun(tx, ctx, args.id)
-            if row.state != "pending":
-                return ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
-            if given is not None and row.inverse_tool is not None:
-                self._inverses.check(row.inverse_tool, args.inverse_input or {})
-                rows.update(tx, row.id, inverse_input=given)
-            if args.summary is not None:
-                rows.update(tx, row.id, summary=args.summary)
-            if args.touched is not None:
-                _require_own(row.recorded_by, args.touched)
-                for item in args.touched:
-                    ctx.confine(item.resource)
-                rows.replace_touched(tx, row.seq, args.touched)
-            if args.blobs is not None:
-                rows.replace_blobs(tx, row.seq, args.blobs)
-            return self.settle(tx, row, "done")
-
         faults.point("undo.confirming")
         begun = self._begun_here.pop(args.id, None)
         if len(self._unsure) > _MANY_UNSURE:
             self._unsure = {key: job for key, job in self._unsure.items() if not job.settled or job.error}
-        if begun is not None and begun.by == ctx.caller and args.model_fields_set == {"id"}:
-            return self._confirm_soon(args.id, begun)
-        answer = await self._store.transaction(confirm)
+        if begun is not None and begun.by == ctx.caller:
+            if args.model_fields_set == {"id"}:
+                return self._confirm_soon(args.id, begun)
+            if begun.standing == "done" and _is_found_again(ctx, args):
+                _check_touched(ctx, args)
+                return self._confirm_soon(args.id, begun, args)
+        answer = await self._store.transaction(lambda tx: self._confirm(tx, ctx, args))
         faults.point("undo.confirmed")
         return answer
 
-    def _confirm_soon(self, row_id: str, begun: _Begun) -> ActState:
+    def _confirm(self, tx: Transaction, ctx: Context, args: ConfirmAct) -> ActState:
+        row = self._begun(tx, ctx, args.id)
+        if row.state != "pending":
+            return ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
+        if args.inverse_input is not None and row.inverse_tool is not None:
+            self._inverses.check(row.inverse_tool, args.inverse_input)
+            rows.update(tx, row.id, inverse_input=rows.dumps(args.inverse_input))
+        _check_touched(ctx, args)
+        if args.blobs is not None:
+            rows.replace_blobs(tx, row.seq, args.blobs)
+        return self.settle(tx, row, Told("done", args.touched, args.summary))
+
+    def _confirm_soon(self, row_id: str, begun: _Begun, facts: ConfirmAct | None = None) -> ActState:
         answer = ActState(id=row_id, state=begun.standing)
 
         def confirm(tx: Transaction) -> ActState:
-            if rows.stands(tx, row_id, begun.standing) and begun.told is not None:
-                tx.emit(begun.told)
+            if rows.stands(tx, row_id, begun.standing):
+                if facts is not None:
+                    rows.correct(tx, row_id, facts.touched, facts.summary)
+                if begun.told is not None:
+                    tx.emit(begun.told)
             return answer
 
         self._unsure[row_id] = self._store.submit(confirm, ride=True)
@@ -118,14 +119,28 @@ class Recorder:
                 again = self._unsure[row_id] = self._store.submit(job.fn)
                 await again.fate()
 
-    def settle(self, tx: Transaction, row: rows.Row, state: str) -> ActState:
-        """Give a pending row its state, and tell of it when its effect stands."""
-        final = state == "done" and row.inverse_tool is None and row.reason is not None
-        state = "final" if final else state
-        rows.update(tx, row.id, state=state)
+    async def hear(self, ctx: Context, row: rows.Row) -> bool:
+        """Settle a pending row by its owner's word; false while that is away. Raises what `tell` raises."""
+        told = await tell(ctx, row)
+        if told is not None:
+            faults.point("undo.settling")
+            await self._store.transaction(lambda tx: self.settle(tx, row, told))
+        return told is not None
+
+    def settle(self, tx: Transaction, row: rows.Row, told: Told) -> ActState:
+        """Give a pending row its state and what was told of it, and tell of it when its effect stands.
+
+        One that has been settled since it was read keeps what it has.
+        """
+        final = told.state == "done" and row.inverse_tool is None and row.reason is not None
+        state: State = "final" if final else told.state
+        if not rows.stands(tx, row.id, state):
+            now = rows.one(tx, row.id)
+            return ActState(id=row.id, state=state if now is None else now.state)  # type: ignore[arg-type]
+        rows.correct(tx, row.id, told.touched, told.summary)
         if state in ("done", "final"):
             self._tell(tx, {name: getattr(row, name) for name in ("id", "role", "actor_kind", "tool")})
-        return ActState(id=row.id, state=state)  # type: ignore[arg-type]
+        return ActState(id=row.id, state=state)
 
     async def begun(self, ctx: Context, row_id: str) -> rows.Row:
         """A row that the calling module began; raises `undo.unknown_act`."""
@@ -200,6 +215,18 @@ def inverse_input(row: rows.Row, only: list[str] | None = None) -> dict[str, Any
     """The recorded input of a row's inverse as it was stored, and with it the part that is to be reversed."""
     found: dict[str, Any] = from_json(row.inverse_input or "{}")
     return found if only is None else {**found, "only": only}
+
+
+def _is_found_again(ctx: Context, args: ConfirmAct) -> bool:
+    """Whether the owner could tell all of a confirmation once more, were it lost."""
+    return args.inverse_input is None and args.blobs is None and can_tell(ctx, ctx.caller)
+
+
+def _check_touched(ctx: Context, args: ConfirmAct) -> None:
+    if args.touched is not None:
+        _require_own(ctx.caller, args.touched)
+        for item in args.touched:
+            ctx.confine(item.resource)
 
 
 def _require_own(recorder: str, touched: list[Touched]) -> None:

@@ -29,21 +29,36 @@ class _Run:
         record = run_record(row)
         return _Run(row, record, {one.id: one for one in record.subjects}, standing_counters(db, row.id))
 
-    def reverse(self, act: Row) -> Chosen:
+    def reverse(self, db: Database, act: Row) -> Chosen:
         """What gives an act back the state that this run took from it."""
         subject = self.subjects[act.id]
         if subject.part and act.state == "undone":
             return Chosen([act], stuck={act.id: _REST_IS_BACK})
         ran = set(subject.needs) - self.record.left.keys()
         counters = [counter for counter in self.standing if counter.subject in ran]
-        if ran - {counter.subject for counter in counters}:
+        again = self._again(db, subject)
+        if ran - {counter.subject for counter in counters} or None in again:
             return Chosen([act], stuck={act.id: NO_WAY_BACK})
         part = tuple(subject.part)
-        if counters:
-            return Chosen(counters, [Subject(act, frozenset(counter.id for counter in counters), part)])
-        found = {name: v for need in subject.needs for name, v in self.record.left[need].items()}
+        found = [*counters, *filter(None, again)]
+        if found:
+            needs = frozenset(row.id for row in found)
+            return Chosen(found, [Subject(act, needs, part, again=self._idle(subject, act))])
+        seen = {name: v for need in subject.needs for name, v in self.record.left[need].items()}
+        idle = self._idle(subject, act)
         act = replace(act, stands=self._place(subject), since={})
-        return Chosen([act], [Subject(act, frozenset({act.id}), part)], left={act.id: found})
+        return Chosen([act], [Subject(act, frozenset({act.id}), part, again=idle)], left={act.id: seen})
+
+    def _again(self, db: Database, subject: RunSubject) -> list[Row | None]:
+        """The rows that the redo which this run took back had found done already, in this run's place."""
+        found = [rows.one(db, row_id) for row_id in subject.again]
+        return [row and replace(row, stands=self._place(subject)) for row in found]
+
+    def _idle(self, subject: RunSubject, act: Row) -> frozenset[str]:
+        """The rows that this redo had nothing to run for, since somebody else had made it so."""
+        if self.record.sets != "done":
+            return frozenset()
+        return frozenset(need for need in subject.needs if need in self.record.left and need != act.id)
 
     def _place(self, subject: RunSubject) -> float:
         """Where an act for which nothing ran has its place among the counters of the others."""
@@ -68,7 +83,7 @@ def _act(db: Database, act: Row, redos: dict[str, _Run | None]) -> Chosen:
         redos[run] = None if row is None else _Run.of(db, row)
     redo = redos[run] if run is not None else None
     if redo is not None and act.id in redo.subjects:
-        chosen = redo.reverse(act)
+        chosen = redo.reverse(db, act)
         if not chosen.stuck:
             return chosen
     return Chosen([act], [Subject(act, frozenset({act.id}))])
@@ -83,7 +98,7 @@ def undo_of(db: Database, undo: Row, only: set[str] | None = None) -> Chosen:
     elif undo.state != "done":
         chosen.rows = [undo]
     else:
-        chosen.add(run.reverse(act) for act in _resting(db, run) if only is None or act.id in only)
+        chosen.add(run.reverse(db, act) for act in _resting(db, run) if only is None or act.id in only)
     return chosen
 
 

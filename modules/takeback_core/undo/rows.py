@@ -211,9 +211,18 @@ def update(db: Database, row_id: str, **columns: Any) -> None:
 
 
 def stands(db: Database, row_id: str, state: str) -> bool:
-    """Give a pending row the state of one whose effect stands; whether it was pending."""
+    """Give a pending row another state; whether it was pending."""
     sql = "UPDATE undo_acted SET state = ? WHERE id = ? AND state = 'pending'"
     return db.execute(sql, (state, row_id)).rowcount == 1
+
+
+def correct(db: Database, row_id: str, touched: Iterable[Touched] | None, summary: str | None = None) -> None:
+    """Write what an act really touched, and its words, over what was foreseen."""
+    if summary is not None:
+        update(db, row_id, summary=summary)
+    if touched is not None:
+        ((seq,),) = map(tuple, db.execute("SELECT seq FROM undo_acted WHERE id = ?", (row_id,)))
+        replace_touched(db, seq, touched)
 
 
 def one(db: Database, row_id: str) -> Row | None:

@@ -21,13 +21,15 @@ _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 class RunSubject(BaseModel):
     """An act that an undo is to give another state, the state it had, and the rows it needs reversed.
 
-    With `part` it keeps its state, for only these of its resources are taken back or brought again.
+    With `part` it keeps its state, for only these of its resources are taken back or brought again. `again`
+    are rows whose inverses had nothing to do in the redo that was taken back, and may have in the next.
     """
 
     id: str
     was: str
     needs: list[str]
     part: list[str] = Field(default_factory=list)
+    again: list[str] = Field(default_factory=list)
 
 
 class RunRecord(BaseModel):
@@ -73,6 +75,24 @@ def standing_counters(db: Database, run_id: str) -> list[Row]:
     back = {row.subject for row in counters if row.state == "done"}
     standing = [row for row in counters if row.state == "done" and row.id not in back]
     return [row for row in standing if row.subject not in inner]
+
+
+def note_put_back(tx: Transaction, run_id: str, counters: list[Row], *, ended: bool = False) -> list[Row]:
+    """Note that counters of an undo were put back; answers those of which it is not known, as they wait.
+
+    Until a joint has `ended` those wait whose own counters are pending, and after it none counts as put
+    back without one.
+    """
+    inner: dict[str | None, str] = {}
+    for row in reversed(rows.children(tx, run_id)):
+        inner[row.subject] = row.state
+    if ended:
+        known = [row for row in counters if inner.get(row.id) == "done"]
+    else:
+        known = [row for row in counters if inner.get(row.id) != "pending"]
+    for row in known:
+        rows.update(tx, row.id, state="undone")
+    return [row for row in counters if row not in known]
 
 
 def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str | None = None) -> None:

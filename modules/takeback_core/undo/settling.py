@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from takeback import faults
 from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback.store import Store, Transaction
 from takeback_core.undo import rows
-from takeback_core.undo.looking import verdict, versions
+from takeback_core.undo.inverter import may_pass
+from takeback_core.undo.looking import versions
 from takeback_core.undo.models import ActState, State, Touched
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row
-from takeback_core.undo.runner import Runner, may_pass
+from takeback_core.undo.runner import Runner
 from takeback_core.undo.runs import RunRecord, finish, release, run_record, standing_counters
 
 
@@ -52,26 +52,16 @@ class Settler:
         return await self._store.read(lambda db: rows.many(db, where, [self._newest, *roles]))
 
     async def _held(self) -> list[Row]:
-        """Undos of this process that wait to be put back, their counters settled first."""
+        """Undos of this process that wait to be finished or put back, their counters settled first."""
         ids = sorted(self._runner.held)
-        return await self._store.read(
-            lambda db: [
-                row for one in ids if (row := rows.one(db, one)) is not None and row.seq > self._newest
-            ]
-        )
+        found = await self._store.read(lambda db: [row for one in ids if (row := rows.one(db, one))])
+        self._runner.held -= {row.id for row in found if row.state != "pending"}
+        return [row for row in found if row.state == "pending" and row.seq > self._newest]
 
     async def _try_act(self, ctx: Context, row: Row) -> None:
         """One act whose owner can't tell yet must not keep the others waiting."""
         with suppress(TakebackError):
-            await self._settle_act(ctx, row)
-
-    async def _settle_act(self, ctx: Context, row: Row) -> None:
-        now = await versions(ctx, [item.resource for item in row.touched])
-        if now is None:
-            return
-        state = verdict(row.touched, now)
-        faults.point("undo.settling")
-        await self._store.transaction(lambda tx: self._recorder.settle(tx, row, state))
+            await self._recorder.hear(ctx, row)
 
     async def _settle_run(self, ctx: Context, row: Row) -> bool:
         """Finish an undo of which every step has run, take any other back; false while an owner is away."""
@@ -79,7 +69,7 @@ class Settler:
         counters = await self._store.read(lambda db: rows.children(db, row.id))
         for counter in counters:
             if counter.state == "pending" and row.id in self._runner.held:
-                await self._settle_act(ctx, counter)
+                await self._try_act(ctx, counter)
         counters = await self._store.read(lambda db: rows.children(db, row.id))
         if any(counter.state == "pending" for counter in counters):
             return False

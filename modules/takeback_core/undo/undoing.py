@@ -14,7 +14,8 @@ from takeback_core.undo.actors import Actors
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
-from takeback_core.undo.runner import Runner, results_of
+from takeback_core.undo.records import results_of
+from takeback_core.undo.runner import Runner
 from takeback_core.undo.runs import run_record
 from takeback_core.undo.steps import Draft
 
