@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
-from .tables import Catalog, Image, Key, Table
+from takeback.errors import RefusedError
+from takeback_acts.rows.tables import Catalog, Image, Key, Table
 
 
 class Event(NamedTuple):
@@ -56,76 +59,102 @@ def changed(table: Table, change: Change) -> tuple[str, ...]:
     )
 
 
-class _Line:
-    """A row followed through the events: what it was at first, and what it is now."""
-
-    __slots__ = ("after", "before", "table")
-
-    def __init__(self, table: str, before: Image | None, after: Image | None) -> None:
-        self.table = table
-        self.before = before
-        self.after = after
-
-
-_NONE = _Line("", None, None)
-
-
-def net(events: Iterable[Event], catalog: Catalog) -> list[Change]:
+def net(events: Sequence[Event], catalog: Catalog) -> list[Change]:
     """What the events come to, a change for each row, in the order of the rows' first events.
 
-    A row is followed by its key, also where the key changes. A row that was deleted and put back as it was,
-    or inserted and deleted, is no change.
+    A row that was deleted and put back as it was, or inserted and deleted, is no change. Events of triggers
+    within triggers may stand in any order: a row is followed from image to image.
+    RefusedError("rows.capture") when it can't be followed.
     """
-    lines = _Lines(catalog)
-    for event in events:
-        lines.follow(event)
-    return lines.changes()
-
-
-class _Lines:
-    def __init__(self, catalog: Catalog) -> None:
-        self._tables = catalog.tables
-        self._all: list[_Line] = []
-        self._now: dict[tuple[str, Key], list[_Line]] = {}
-        self._gone: dict[tuple[str, Key], _Line] = {}
-
-    def follow(self, event: Event) -> None:
-        name, before, after = event
-        table = self._tables[name]
-        if before is not None:
-            line = self._taken(name, table, before)
+    tables = catalog.tables
+    keys = [_keys(tables[name], before, after) for name, before, after in events]
+    if len(events) == 1:
+        return [Change(*event) for event in events if not _idle(event)]
+    touched = Counter(
+        (event[0], key)
+        for event, pair in zip(events, keys, strict=True)
+        for key in {*pair}
+        if key is not None
+    )
+    found: list[tuple[int, Change]] = []
+    busy: list[tuple[int, Event, tuple[Key | None, Key | None]]] = []
+    for place, (event, pair) in enumerate(zip(events, keys, strict=True)):
+        if all(key is None or touched[event[0], key] == 1 for key in pair):
+            if not _idle(event):
+                found.append((place, Change(*event)))
         else:
-            assert after is not None, "an event has a row on one side at least"
-            line = self._gone.pop((name, table.identify(table.key_of(after))), _NONE)
-            if line is _NONE:
-                line = _Line(name, None, None)
-                self._all.append(line)
-        line.after = after
-        if after is not None:
-            self._now.setdefault((name, table.identify(table.key_of(after))), []).append(line)
-        elif line.before is not None:
-            self._gone[name, table.identify(table.key_of(line.before))] = line
+            busy.append((place, event, pair))
+    if busy:
+        found += _paths(busy, catalog)
+        found.sort(key=itemgetter(0))
+    return [change for _, change in found]
 
-    def _taken(self, name: str, table: Table, before: Image) -> _Line:
-        """The line of the row that is now `before`. Of two under one key, as there can be within a statement
-        whose key is checked at its end, it is the one that looks so."""
-        place = (name, table.identify(table.key_of(before)))
-        lines = self._now.get(place, ())
-        for line in lines:
-            if line.after is not None and identical(line.after, before):
-                if len(lines) == 1:
-                    del self._now[place]
-                else:
-                    self._now[place].remove(line)
-                return line
-        line = _Line(name, before, None)
-        self._all.append(line)
-        return line
 
-    def changes(self) -> list[Change]:
-        return [
-            Change(line.table, line.before, line.after)
-            for line in self._all
-            if (line.before is not None or line.after is not None)
-            and (line.before is None or line.after is None or not identical(line.before, line.after))
-        ]
+def _keys(table: Table, before: Image | None, after: Image | None) -> tuple[Key | None, Key | None]:
+    return (
+        None if before is None else table.identify(table.key_of(before)),
+        None if after is None else table.identify(table.key_of(after)),
+    )
+
+
+def _idle(event: Event) -> bool:
+    return event.before is not None and event.after is not None and identical(event.before, event.after)
+
+
+def _paths(
+    busy: list[tuple[int, Event, tuple[Key | None, Key | None]]], catalog: Catalog
+) -> list[tuple[int, Change]]:
+    """Rows with several events. Images, and the absence of a row, are places, and events lead from one to the
+    next: what is left more often than it is reached is where a row began."""
+    ways: dict[_Place, list[tuple[int, _Place]]] = {}
+    balance: Counter[_Place] = Counter()
+    for order, (name, before, after), (old, new) in reversed(busy):
+        here = _place(name, before, new)
+        there = _place(name, after, old)
+        ways.setdefault(here, []).append((order, there))
+        balance[here] += 1
+        balance[there] -= 1
+    found = []
+    for start in list(reversed(ways)):
+        for _ in range(balance[start]):
+            first, end = _walk(ways, start)
+            found.append((first, Change(start[0], start[1], end[1])))
+    _told_apart([change for _, change in found], catalog)
+    return found
+
+
+_Place: TypeAlias = "tuple[str, Image | None, tuple[object, ...]]"
+
+
+def _place(name: str, image: Image | None, other: Key | None) -> _Place:
+    """Where a row is: its image told apart by type as well; or absent, under the key of the event's other
+    side."""
+    if image is None:
+        return (name, None, other or ())
+    return (name, image, tuple(type(v) if v or type(v) is not float else repr(v) for v in image))
+
+
+def _walk(ways: dict[_Place, list[tuple[int, _Place]]], start: _Place) -> tuple[int, _Place]:
+    """From event to event until none leads on: the first of the events, and where it ends."""
+    here, first = start, ways[start][-1][0]
+    while ways.get(here):
+        order, here = ways[here].pop()
+        first = min(first, order)
+    return first, here
+
+
+def _told_apart(changes: list[Change], catalog: Catalog) -> None:
+    for images in ([c.before for c in changes], [c.after for c in changes]):
+        seen = set()
+        for change, image in zip(changes, images, strict=True):
+            if image is None:
+                continue
+            table = catalog.tables[change.table]
+            place = (change.table, table.identify(table.key_of(image)))
+            if place in seen:
+                raise RefusedError(
+                    "rows.capture",
+                    f"What triggers did to a row of {change.table} can't be followed.",
+                    "Write to the table that its triggers write to, or leave this change to a person.",
+                )
+            seen.add(place)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from .changes import Event
-from .tables import Catalog, Image, Key, Table, Value
+from takeback_acts.rows.changes import Change, Event
+from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
 
 Kind = Literal["unique", "foreign_key", "check", "not_null", "exclusion", "other"]
 
@@ -108,6 +108,8 @@ class Dialect(Protocol):
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
         """What was captured since `arm` or the last time, in order; it is forgotten then.
 
+        An event without images tells that a row changed of a table that can't be journaled.
+
         RefusedError("rows.value") when a value can't be captured exactly, naming table and column.
         """
         ...
@@ -131,12 +133,21 @@ class Dialect(Protocol):
         """Deletes the rows of these keys."""
         ...
 
+    def defaults(self, link: Link, table: Table, columns: Sequence[str]) -> tuple[Value, ...]:
+        """What the columns hold in a row that does not name them, as it is now."""
+        ...
+
+    def spare(self, table: Table, column: str, number: int) -> Value:
+        """A value of the column's type that no row is likely to have, another for each number, to be there
+        for a moment while rows exchange theirs; None when there is none."""
+        ...
+
     def defer(self, link: Link) -> None:
         """Foreign keys (and what else can be) are checked at the end of the transaction."""
         ...
 
-    def settle(self, link: Link, tables: Iterable[Table]) -> Violation | None:
-        """Checks now what COMMIT would check of these tables: raises the driver's error, or tells it."""
+    def settle(self, link: Link, catalog: Catalog, changes: Sequence[Change]) -> Violation | None:
+        """Checks now what COMMIT would check of these changes: raises the driver's error, or tells it."""
         ...
 
     def violation(self, error: BaseException) -> Violation | None:

@@ -33,6 +33,7 @@ class Column:
     `type` is the text the database declares it with. `generated`: computed by the database, so never written.
     `collation` names what a text compares by, "" for plain bytes. `fold` is set where two values that differ
     can be equal to the database, which matters in a key; see `nocase` and `rtrim` for SQLite's own.
+    `default` is an expression of SQL, None where there is none.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column:
     identity: Literal["", "default", "always"] = ""
     collation: str = ""
     fold: Fold | None = field(default=None, compare=False)
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,14 @@ class Table:
 class Catalog:
     """The tables that can be journaled, and why the others can't be.
 
+    `watched` are those of the refused that tell when a row of theirs changes.
     `stamp` tells two states of the schema apart, as far as the dialect can tell cheaply.
     """
 
     tables: Mapping[str, Table]
     refused: Mapping[str, str]
     stamp: str = ""
+    watched: tuple[str, ...] = ()
 
     def table(self, name: str) -> Table:
         """The table. RefusedError("rows.unjournaled") with the reason, NotFoundError("rows.table")."""

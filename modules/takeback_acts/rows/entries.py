@@ -1,0 +1,161 @@
+"""Entries: the rows of the journal's own table, one for each act and for each undo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from takeback_acts.rows import codec
+from takeback_acts.rows.changes import Change
+from takeback_acts.rows.dialect import Dialect, Link
+
+TABLE = "takeback_journal"
+COLUMNS = (
+    "seq",
+    "id",
+    "at",
+    "kind",
+    "grp",
+    "point",
+    "tool",
+    "shapes",
+    "changes",
+    "undoes",
+    "undone_in",
+    "note",
+)
+_AT_ONCE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a caller says of an act: `id` unique, `at` ISO UTC, `grp` and `point` whose and where in a
+    conversation.
+
+    `note` is the caller's own, JSON values.
+    """
+
+    id: str
+    at: str
+    grp: str = ""
+    point: str = ""
+    tool: str = ""
+    note: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Stored:
+    """One row of the journal. `kind` is "act" or "undo"; `undone_in` the undo that took it back."""
+
+    seq: int
+    id: str
+    at: str
+    kind: str
+    grp: str
+    point: str
+    tool: str
+    shapes: str
+    text: str = field(repr=False)
+    undoes: tuple[str, ...]
+    undone_in: str | None
+    note: dict[str, Any] | None
+
+    @property
+    def changes(self) -> list[Change]:
+        """What it changed, in the columns that the tables had then."""
+        return [Change(*line) for line in codec.decode(self.text)]
+
+
+class Journal:
+    """Reads and writes the journal's table over a link. Everything is part of the caller's transaction."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        mark, self._mark = dialect.mark, dialect.mark
+        columns = ", ".join(COLUMNS)
+        given = COLUMNS[1:]
+        self._insert = f"INSERT INTO {TABLE} ({', '.join(given)}) VALUES ({', '.join([mark] * len(given))})"
+        self._select = f"SELECT {columns} FROM {TABLE}"
+        self._last = f"SELECT max(seq) FROM {TABLE}"
+        self._expire = f"DELETE FROM {TABLE} WHERE at < {mark}"
+
+    def add(self, link: Link, entry: Entry, kind: str, shapes: str, text: str, undoes: Sequence[str]) -> None:
+        """Writes one entry."""
+        link.execute(
+            self._insert,
+            (
+                entry.id,
+                entry.at,
+                kind,
+                entry.grp,
+                entry.point,
+                entry.tool,
+                shapes,
+                text,
+                json.dumps(list(undoes)) if undoes else None,
+                None,
+                None if entry.note is None else json.dumps(entry.note, ensure_ascii=False),
+            ),
+        )
+
+    def by_id(self, link: Link, ids: Iterable[str]) -> list[Stored]:
+        """The entries of these ids, newest first."""
+        wanted = list(dict.fromkeys(ids))
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            rows += link.execute(f"{self._select} WHERE id IN ({', '.join([self._mark] * len(part))})", part)
+        rows.sort(reverse=True)
+        return [_stored(row) for row in rows]
+
+    def since(
+        self, link: Link, *, grp: str | None, since_seq: int | None, live: bool, kinds: Sequence[str]
+    ) -> list[Stored]:
+        """Entries of a group, from a number on, that are not taken back: newest first."""
+        wheres, params = [f"kind IN ({', '.join([self._mark] * len(kinds))})"], list[Any](kinds)
+        if grp is not None:
+            wheres.append(f"grp = {self._mark}")
+            params.append(grp)
+        if since_seq is not None:
+            wheres.append(f"seq >= {self._mark}")
+            params.append(since_seq)
+        if live:
+            wheres.append("undone_in IS NULL")
+        rows = link.execute(f"{self._select} WHERE {' AND '.join(wheres)} ORDER BY seq DESC", params)
+        return [_stored(row) for row in rows]
+
+    def mark(self, link: Link, ids: Sequence[str], undo: str | None) -> int:
+        """Notes that these are taken back in that undo, or by None that they are again; how many it was new
+        for."""
+        change = f"UPDATE {TABLE} SET undone_in = {self._mark} WHERE undone_in IS "
+        change += "NULL" if undo is not None else "NOT NULL"
+        count = 0
+        for start in range(0, len(ids), _AT_ONCE):
+            part = ids[start : start + _AT_ONCE]
+            link.execute(f"{change} AND id IN ({', '.join([self._mark] * len(part))})", (undo, *part))
+            count += link.rowcount
+        return count
+
+    def expire(self, link: Link, before: str) -> int:
+        """Deletes entries that are older; how many."""
+        link.execute(self._expire, (before,))
+        return link.rowcount
+
+
+def _stored(row: tuple[Any, ...]) -> Stored:
+    undoes, note = row[9], row[11]
+    return Stored(
+        seq=row[0],
+        id=row[1],
+        at=row[2],
+        kind=row[3],
+        grp=row[4],
+        point=row[5],
+        tool=row[6],
+        shapes=row[7],
+        text=row[8],
+        undoes=tuple(json.loads(undoes)) if undoes else (),
+        undone_in=row[10],
+        note=json.loads(note) if note else None,
+    )

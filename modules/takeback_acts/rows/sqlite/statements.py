@@ -1,0 +1,82 @@
+"""Statements: the SQL of one table, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from takeback_acts.rows.sqlite.introspection import SqliteTable
+
+
+def quoted(name: str) -> str:
+    """A name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def select(table: SqliteTable, count: int) -> str:
+    """The rows of so many keys."""
+    return _kept(table, ("select", count), lambda: _select(table, count))
+
+
+def insert(table: SqliteTable) -> str:
+    """A whole row but for what the database computes."""
+    return _kept(table, "insert", lambda: _insert(table))
+
+
+def update(table: SqliteTable, columns: tuple[str, ...]) -> str:
+    """Some columns of the row of a key."""
+    return _kept(table, ("update", columns), lambda: _update(table, columns))
+
+
+def delete(table: SqliteTable) -> str:
+    """The row of a key."""
+    return _kept(table, "delete", lambda: f"DELETE FROM main.{quoted(table.name)} WHERE {_key(table)}")
+
+
+def _kept(table: SqliteTable, what: object, make: Callable[[], str]) -> str:
+    text = table.texts.get(what)
+    if text is None:
+        text = table.texts[what] = make()
+    return text
+
+
+def _select(table: SqliteTable, count: int) -> str:
+    columns = ", ".join(map(quoted, table.names))
+    sides = [quoted(name) + collate(table, name) for name in table.key]
+    if len(sides) == 1:
+        where = f"{sides[0]} IN ({', '.join('?' * count)})"
+    elif count == 1:
+        where = _key(table)
+    else:
+        one = f"({', '.join('?' * len(sides))})"
+        where = f"({', '.join(sides)}) IN (VALUES {', '.join([one] * count)})"
+    return f"SELECT {columns} FROM main.{quoted(table.name)} WHERE {where}"
+
+
+def _insert(table: SqliteTable) -> str:
+    names = [column.name for column in table.writable]
+    columns = ", ".join(map(quoted, names))
+    return (
+        f"INSERT{_abort(table)} INTO main.{quoted(table.name)} ({columns})"
+        f" VALUES ({', '.join('?' * len(names))})"
+    )
+
+
+def _update(table: SqliteTable, columns: tuple[str, ...]) -> str:
+    sets = ", ".join(f"{quoted(name)} = ?" for name in columns)
+    return f"UPDATE{_abort(table)} main.{quoted(table.name)} SET {sets} WHERE {_key(table)}"
+
+
+def _abort(table: SqliteTable) -> str:
+    """A constraint that replaces rows, or passes them over, must fail when something is given back. Elsewhere
+    nothing is said: it would decide also for what the person's triggers do."""
+    return " OR ABORT" if table.resolves else ""
+
+
+def _key(table: SqliteTable) -> str:
+    return " AND ".join(f"{quoted(name)}{collate(table, name)} = ?" for name in table.key)
+
+
+def collate(table: SqliteTable, name: str) -> str:
+    """What makes a column of the key compare as the key does."""
+    collation = table.columns[table.index(name)].collation
+    return f" COLLATE {collation}" if collation else ""
