@@ -12,15 +12,15 @@ from takeback.errors import ConflictError
 class Holds:
     """The writing calls of each session that are under way, and the sessions that are held against new ones.
 
-    A call that began another is under way with it: only what a door lets in is counted.
+    Only what a door lets in is counted: a call that another one made is under way with it.
     """
 
     def __init__(self) -> None:
-        self._writing: dict[str, int] = {}
-        self._held: set[str] = set()
+        self._writing: dict[str, set[str]] = {}
+        self._held: dict[str, str] = {}
 
-    def enter(self, session: str) -> None:
-        """Count a writing call in; raises ConflictError `session.held`."""
+    def enter(self, session: str, call: str) -> None:
+        """Count a writing call in, by its id; raises ConflictError `session.held`."""
         if session in self._held:
             raise ConflictError(
                 "session.held",
@@ -28,14 +28,13 @@ class Holds:
                 "Try again in a moment.",
                 retryable=True,
             )
-        self._writing[session] = self._writing.get(session, 0) + 1
+        self._writing.setdefault(session, set()).add(call)
 
-    def leave(self, session: str) -> None:
+    def leave(self, session: str, call: str) -> None:
         """Count a writing call out."""
-        left = self._writing[session] - 1
-        if left:
-            self._writing[session] = left
-        else:
+        calls = self._writing[session]
+        calls.discard(call)
+        if not calls:
             del self._writing[session]
 
     def is_writing(self, session: str) -> bool:
@@ -46,21 +45,24 @@ class Holds:
     def hold(self, ctx: Context, session: str) -> Iterator[None]:
         """Let nobody begin to write in a session until the block ends, but what the block itself does.
 
-        Raises ConflictError `session.busy` while a writing call of the session other than `ctx`'s own is
-        under way, and `session.held` when somebody else holds it.
+        Within a call that holds it already it does nothing. Raises ConflictError `session.busy` while another
+        writing call of the session is under way, and `session.held` when another call holds it.
         """
-        own = 1 if ctx.session == session and ctx.calls else 0
-        if self._writing.get(session, 0) > own:
+        own = ctx.calls[0] if ctx.calls else ""
+        if own and self._held.get(session) == own:
+            yield
+            return
+        if self._writing.get(session, set()) - {own}:
             raise busy()
         if session in self._held:
             raise ConflictError(
                 "session.held", "What this session did is being taken back already", retryable=True
             )
-        self._held.add(session)
+        self._held[session] = own
         try:
             yield
         finally:
-            self._held.discard(session)
+            del self._held[session]
 
 
 def busy() -> ConflictError:

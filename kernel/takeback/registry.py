@@ -26,7 +26,7 @@ class Entry:
         self.label = f"module:{spec.module}"
         self.output = spec.output
         self.validate = spec.input.__pydantic_validator__.validate_python
-        self.writes = spec.effect == "write"
+        self.writes = spec.effect == "write" and not spec.past
         self.rehearses = spec.previews or spec.effect == "read"
         self.verdicts: dict[tuple[str, ...], Decision] = {}
 

@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 class Rewound:
     """A session whose past ends before a turn from now on.
 
-    `turn` is the first one that is not as it was; None when it is the whole session, or when single acts were
-    taken back. `run` is the undo that took acts back, None when none did. With `edited` the turns from there
-    on have vanished from the conversation, and what is left of them can't be brought back.
+    `turn` is the first one that is not as it was, None when it is the whole session; `agent` whose session
+    it is, None when everybody's of that name is meant. `run` is the undo that took acts back and `key` the
+    one it was asked with, None when nothing was taken back. With a `text` the conversation was edited: the
+    message of that turn says this now, and what the vanished `turns` did, it among them, is over for good.
     """
 
     session: str
     turn: str | None
-    run: str | None
-    edited: bool = False
+    agent: str | None = None
+    run: str | None = None
+    key: str | None = None
+    text: str | None = None
+    turns: tuple[str, ...] = ()
 
 
 class Rewinders:

@@ -34,7 +34,8 @@ CALL_AS: Mapping[str, frozenset[str]] = {"module:undo": frozenset({"module:undo"
 class CallRecord(NamedTuple):
     """What the audit learns of one routed call; never its arguments.
 
-    `at` is nanoseconds since the epoch, `outcome` is `ok`, `cancelled` or an error's code.
+    `at` is nanoseconds since the epoch, `outcome` is `ok`, `rehearsed` for a write that was none,
+    `cancelled` or an error's code.
     """
 
     id: str
@@ -116,8 +117,8 @@ class Router(Registry):
         writing = None
         try:
             self._admit(entry, parent, chain)
-            if parent.session is not None and not parent.calls and entry.writes:
-                self.holds.enter(parent.session)
+            if entry.writes and parent.session is not None and not parent.calls:
+                self.holds.enter(parent.session, number)
                 writing = parent.session
             try:
                 model = entry.validate(args)
@@ -152,7 +153,7 @@ class Router(Registry):
             )
             if result.__class__ is not entry.output:
                 raise TypeError(f"{name} answered with {type(result).__name__}")
-            outcome = "ok"
+            outcome = "rehearsed" if parent.dry_run and entry.spec.effect == "write" else "ok"
             return result
         except TakebackError as error:
             outcome = error.code
@@ -163,7 +164,7 @@ class Router(Registry):
         finally:
             gate.leave()
             if writing is not None:
-                self.holds.leave(writing)
+                self.holds.leave(writing, number)
             if self._sinks:
                 self._tell(parent, number, started, chain, name, decision, outcome)
 
@@ -204,17 +205,20 @@ class Router(Registry):
         spec = entry.spec
         if not entry.gate.open:
             raise _off(spec.name, self.why_off(spec.module) or "")
-        if spec.presence and not (parent.present and len(chain) == 1):
-            raise RefusedError(
-                "call.presence",
-                f"{spec.name} needs the person to be there",
-                "Do it at a terminal or on the page, where it can be confirmed.",
-            )
         if parent.dry_run and not entry.rehearses:
             raise RefusedError(
                 "call.no_preview",
                 f"{spec.name} can't be rehearsed, so nothing was done",
                 "Call it without the dry run, or look at the log afterwards.",
+            )
+        # The rehearsal of a write tells what there is to say yes to; that of a read would be the read.
+        rehearsed = parent.dry_run and spec.effect == "write"
+        if spec.presence and not rehearsed and not (parent.present and len(chain) == 1):
+            raise RefusedError(
+                "call.presence",
+                f"{spec.name} needs the person to be there",
+                "Do it at a terminal or on the page, where it can be confirmed.",
+                data={"tool": spec.name},
             )
 
     def _missing(self, parent: Context, name: str) -> tuple[Decision, TakebackError]:

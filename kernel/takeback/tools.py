@@ -25,8 +25,8 @@ class ToolSpec:
     """One tool as its module declared it.
 
     `reach` says which kinds of caller may use it; `outward` that it leaves the machine and can't be
-    recalled; `presence` that the person must be there now; `previews` that it can run with
-    `ctx.dry_run` and report the effects it would have.
+    recalled; `presence` that the person must be there now, but for the rehearsal of a write; `previews`
+    that it can run with `ctx.dry_run` and report the effects it would have.
     """
 
     name: str
@@ -40,6 +40,7 @@ class ToolSpec:
     reach: frozenset[str]
     outward: bool = False
     presence: bool = False
+    past: bool = False
     person_only: bool = False
     previews: bool = False
     idempotent: bool = False
@@ -78,6 +79,7 @@ def tool(
     reach: Iterable[str],
     outward: bool = False,
     presence: bool = False,
+    past: bool = False,
     person_only: bool = False,
     previews: bool = False,
     idempotent: bool = False,
@@ -92,6 +94,7 @@ def tool(
     flags = {
         "outward": outward,
         "presence": presence,
+        "past": past,
         "person_only": person_only,
         "previews": previews,
         "idempotent": idempotent,

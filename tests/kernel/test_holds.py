@@ -51,7 +51,7 @@ class BookModule(Module):
             await ctx.call("book.note", {"text": "within"})
             await self.go_on.wait()
             await self.host.store.transaction(
-                lambda tx: self.host.rewound(tx, Rewound(session=args.text, turn="t2", run=None))
+                lambda tx: self.host.rewound(tx, Rewound(session=args.text, turn="t2"))
             )
         return Done()
 
@@ -157,5 +157,5 @@ async def test_modules_clear_what_they_derived_in_the_same_transaction(kernel, m
 async def test_a_module_that_is_off_is_not_told(kernel):
     await kernel.supervisor.disable("book")
     await kernel.store.transaction(
-        lambda tx: kernel.supervisor.life("quiet").module.host.rewound(tx, Rewound("s1", None, None))
+        lambda tx: kernel.supervisor.life("quiet").module.host.rewound(tx, Rewound("s1", None))
     )

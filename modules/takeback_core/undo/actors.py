@@ -9,6 +9,9 @@ from takeback.context import Context
 from takeback.errors import NotFoundError, TakebackError
 from takeback_core.undo.rows import Row
 
+# core/sessions has no acts of its own: it asks for whoever asked it, and for no more.
+_PASSES_ON = frozenset({"module:sessions"})
+
 
 class Actors:
     """Tells the assistant from other agents, looking the names up once in `agents.list`."""
@@ -58,7 +61,13 @@ def may_undo(ctx: Context, row: Row) -> bool:
     The person any row, an agent its own acts by name over any door, a module its own rows.
     """
     actor = Caller.parse(row.actor)
-    return all(_may(Caller.parse(label), actor) for label in ctx.chain)
+    return all(_may(caller, actor) for caller in _asking(ctx))
+
+
+def _asking(ctx: Context) -> list[Caller]:
+    """Everybody in the chain of a call but those who only pass on what they were asked."""
+    first, *others = ctx.chain
+    return [Caller.parse(label) for label in (first, *(one for one in others if one not in _PASSES_ON))]
 
 
 def _may(caller: Caller, actor: Caller) -> bool:
@@ -70,7 +79,7 @@ def standing(ctx: Context) -> tuple[object, ...]:
 
     The person is one on all devices, and an agent over all doors.
     """
-    callers = [Caller.parse(label) for label in ctx.chain]
+    callers = _asking(ctx)
     return *((one.kind, None if one.kind == "person" else one.name) for one in callers), ctx.scope
 
 
@@ -87,7 +96,7 @@ def limits(ctx: Context) -> tuple[str, list[str]]:
     """The SQL condition that keeps a caller to the rows it may see."""
     conditions: list[str] = []
     values: list[str] = []
-    for caller in map(Caller.parse, ctx.chain):
+    for caller in _asking(ctx):
         if caller.kind == "agent":
             conditions.append("a.agent = ?")
             values.append(caller.name or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import ClassVar
 
 import anyio
@@ -13,9 +13,12 @@ from pydantic import BaseModel, Field
 
 from takeback import Check, Context, Host, Module, tool
 from takeback.errors import RefusedError, TakebackError
-from takeback_core.undo import models, retention, rows, schema, selection
+from takeback.rewinding import Rewound
+from takeback.store import Transaction
+from takeback_core.undo import conversing, models, retention, rows, schema, selection, session_models
 from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.chosen import Chosen
+from takeback_core.undo.ending import Ending, close_edited
 from takeback_core.undo.inverse import InverseCheck
 from takeback_core.undo.listing import page, recorded
 from takeback_core.undo.planner import Planner, require_force
@@ -57,7 +60,13 @@ class UndoModule(Module):
         self._planner = Planner(host.store, self._inverses)
         seconds = host.settings.step_seconds
         self._runner = Runner(
-            host.store, self._inverses, self._recorder, self._running, secrets.token_hex(8), seconds
+            host.store,
+            self._inverses,
+            self._recorder,
+            self._running,
+            secrets.token_hex(8),
+            seconds,
+            ending=Ending(host.store, host.rewound),
         )
         self._undoing = Undoing(host.store, self._planner, self._runner, self._actors)
         self._settler = Settler(host.store, self._recorder, self._runner)
@@ -74,6 +83,11 @@ class UndoModule(Module):
             yield
         finally:
             stop()
+
+    def on_rewind(self, tx: Transaction, rewound: Rewound) -> None:
+        """Close what turns did that have vanished from their conversation."""
+        if rewound.turns:
+            close_edited(tx, rewound)
 
     async def neighbours_changed(self) -> None:
         """Settle what waits for an owner that may be running now."""
@@ -142,6 +156,16 @@ class UndoModule(Module):
         return await self._store.read(lambda db: page(db, ctx, args))
 
     @tool(effect="read", reach=("modules",))
+    async def sessions(self, ctx: Context, args: session_models.SessionsOf) -> session_models.SessionsActed:
+        """List the sessions that acts belong to, the one last active first."""
+        return await self._store.read(lambda db: conversing.sessions(db, ctx, args))
+
+    @tool(effect="read", reach=("modules",))
+    async def turns(self, ctx: Context, args: session_models.TurnsOf) -> session_models.TurnsActed:
+        """List the turns of a session, oldest first."""
+        return await self._store.read(lambda db: conversing.turns(db, ctx, args))
+
+    @tool(effect="read", reach=("modules",))
     async def recorded(self, ctx: Context, args: models.RecordedOn) -> models.Acts:
         """List what the calling module recorded on a resource of its own, newest first, undos too."""
         return await self._store.read(lambda db: recorded(db, ctx, args))
@@ -170,7 +194,7 @@ class UndoModule(Module):
 
     # ------------------------------------------------------------------ taking back
 
-    @tool(effect="write", reach=_ANYBODY, previews=True, idempotent=True, destructive=True)
+    @tool(effect="write", reach=_ANYBODY, previews=True, past=True, idempotent=True, destructive=True)
     async def run(self, ctx: Context, args: models.RunUndo) -> models.Outcome:
         """Take one act back, or a part of it."""
 
@@ -180,7 +204,7 @@ class UndoModule(Module):
 
         return await self._tapped(ctx, Request("undo.run", args, choose))
 
-    @tool(effect="write", reach=_ANYBODY, previews=True, idempotent=True, destructive=True)
+    @tool(effect="write", reach=_ANYBODY, previews=True, past=True, idempotent=True, destructive=True)
     async def redo(self, ctx: Context, args: models.RunRedo) -> models.Outcome:
         """Redo an act that was taken back, or all that one undo took back."""
 
@@ -189,7 +213,7 @@ class UndoModule(Module):
 
         return await self._tapped(ctx, Request("undo.redo", args, choose))
 
-    @tool(effect="write", reach=_ANYBODY, previews=True, destructive=True)
+    @tool(effect="write", reach=_ANYBODY, previews=True, past=True, destructive=True)
     async def rewind(self, ctx: Context, args: models.Rewind) -> models.Outcome:
         """Take back a session, a turn and all after it, an agent's acts, or everything since a time."""
         request = Request("undo.rewind", args, lambda db: selection.choose(db, ctx, args))
@@ -241,7 +265,9 @@ class UndoModule(Module):
             await self._recorder.confirm_again()
             if self._runner.held:
                 await self.host.ctx.call("undo.settle_crashed")
-            return await self._undoing.undo(ctx, request)
+            past = request.past
+            with self.host.tools.holds.hold(ctx, past.session) if past is not None else nullcontext():
+                return await self._undoing.undo(ctx, request)
 
         what = (request.tool, standing(ctx), request.args.model_dump_json())
         return await self._taps.run(what, undo)

@@ -11,6 +11,7 @@ from takeback_core.undo.rows import Database, Row
 from takeback_core.undo.runs import RunRecord, RunSubject, run_record, standing_counters
 
 NO_WAY_BACK = "the inverse that ran recorded no way back"
+_MESSAGE_IS_GONE = "the message that it came from was edited"
 _REST_IS_BACK = "the rest of it was taken back since, and has to be done again first"
 
 
@@ -32,6 +33,8 @@ class _Run:
     def reverse(self, db: Database, act: Row) -> Chosen:
         """What gives an act back the state that this run took from it."""
         subject = self.subjects[act.id]
+        if act.reason == rows.EDITED:
+            return Chosen([act], stuck={act.id: _MESSAGE_IS_GONE})
         if subject.part and act.state == "undone":
             return Chosen([act], stuck={act.id: _REST_IS_BACK})
         ran = set(subject.needs) - self.record.left.keys()

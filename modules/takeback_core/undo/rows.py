@@ -20,6 +20,8 @@ from takeback_core.undo.models import Act, Touched
 LIVE = ("pending", "done", "undoing", "failed", "unknown", "final")
 _LIVE_SQL = ", ".join(f"'{state}'" for state in LIVE)
 _MOST_RELATED = 200
+# The reason of an act whose message vanished from its conversation.
+EDITED = "turn edited"
 
 
 class Database(Protocol):
@@ -285,15 +287,15 @@ def later(
 ) -> list[Row]:
     """Live acts that stand since later, but those seen, on a resource, beneath it or on a folder around it.
 
-    What was taken back of an act by itself counts no more. With `new` none that was only redone since. The
-    newest ones, where there are very many.
+    What was taken back of an act by itself counts no more, and what vanished turns did counts as anybody's
+    edit. With `new` none that was only redone since. The newest ones, where there are very many.
     """
     low, high = resources.beneath(resource)
     after = (since, since if new else 0)
     base = (
         "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
         " WHERE {} AND t.stands > ? AND t.act > ? AND t.taken_in IS NULL"
-        f" AND a.role = 'act' AND a.state IN ({_LIVE_SQL})"
+        f" AND a.role = 'act' AND a.state IN ({_LIVE_SQL}) AND a.reason IS NOT '{EDITED}'"
         f" ORDER BY t.stands DESC LIMIT {len(seen) + _MOST_RELATED}"
     )
     found: set[int] = set()

@@ -14,12 +14,13 @@ from takeback.joint import Joint
 from takeback.store import Transaction
 from takeback_core.undo import rows
 from takeback_core.undo.chosen import Chosen
+from takeback_core.undo.ending import Ending
 from takeback_core.undo.inverter import Inverter, may_pass
 from takeback_core.undo.looking import versions
 from takeback_core.undo.models import Outcome
 from takeback_core.undo.records import record_of, results_of, run_row
 from takeback_core.undo.rows import Row
-from takeback_core.undo.runs import RunRecord, finish, release, standing_counters
+from takeback_core.undo.runs import Past, RunRecord, release, standing_counters
 from takeback_core.undo.steps import Draft, PlannedStep, overtake
 
 # A run that outlives its lease has died or hangs; only another daemon on the same database would ask.
@@ -52,6 +53,10 @@ class Run:
 class Runner(Inverter):
     """Executes drafts: claims the acts, runs each inverse confined to what its act touched, verifies."""
 
+    def __init__(self, *parts: Any, ending: Ending) -> None:
+        super().__init__(*parts)
+        self.ending = ending
+
     async def execute(
         self,
         ctx: Context,
@@ -63,10 +68,12 @@ class Runner(Inverter):
         actor_kind: str,
         key: str | None,
         asked: str,
+        past: Past | None,
     ) -> Outcome:
         """Run the steps of a draft that can run; raises `undo.failed` when one fails, with all as before."""
         faults.point("undo.claiming")
         record = record_of(chosen, draft)
+        record.rewound = past
         if key is not None:
             record.asked, record.plan = asked, draft.plan
         run = await self._claim(ctx, chosen, record, run_row(ctx, record, tool, summary, actor_kind, key))
@@ -91,6 +98,7 @@ class Runner(Inverter):
                     await self._reverse(ctx, run, step)
             run.failing = None
             await self._verify(ctx, run, draft)
+            await self.ending.rehearse(run.id, run.record, ctx.origin)
             await self._decide(run)
         except Exception as error:
             known = error if isinstance(error, TakebackError) else _crash(error)
@@ -101,7 +109,7 @@ class Runner(Inverter):
     async def _finish(self, ctx: Context, run: Run) -> None:
         faults.point("undo.finishing")
         try:
-            await self._store.transaction(lambda tx: finish(tx, run.id, run.record, ctx.origin))
+            await self.ending.end(run.id, run.record, ctx.origin)
         except BaseException:
             self.held.add(run.id)  # all of it has happened, so it is finished before the next
             raise

@@ -32,13 +32,22 @@ class RunSubject(BaseModel):
     again: list[str] = Field(default_factory=list)
 
 
+class Past(BaseModel):
+    """The past that a rewind ends: of a session, an agent's, from a turn on; and its key."""
+
+    session: str
+    turn: str | None
+    agent: str | None
+    key: str | None
+
+
 class RunRecord(BaseModel):
     """What the row of an undo remembers: enough to finish it or to take it back after a crash.
 
     `order` holds the rows that are reversed, first one first, and `left` those among them for which nothing
     had to run, with the versions they were found with. `parts` says of which rows only some resources are
-    reversed. `started` and `predicted` are the versions before and after all of it. With a key also what was
-    asked, and the plan to answer again.
+    reversed, `rewound` which session's past it ends. `started` and `predicted` are the versions before and
+    after all of it. With a key also what was asked, and the plan to answer again.
     """
 
     order: list[str]
@@ -48,6 +57,7 @@ class RunRecord(BaseModel):
     started: dict[str, str]
     predicted: dict[str, str]
     parts: dict[str, list[str]] = Field(default_factory=dict)
+    rewound: Past | None = None
     asked: str | None = None
     plan: Plan | None = None
 

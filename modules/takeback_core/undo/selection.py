@@ -89,7 +89,8 @@ def to_redo(db: Database, row: Row) -> Chosen:
 def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
     """The live acts of a session, a turn and all after it, an agent, on a resource, since a time."""
     where, values = limits(ctx)
-    conditions, parameters = [where, "a.role = 'act'"], list[object](values)
+    conditions = [where, f"a.role = 'act' AND a.reason IS NOT '{rows.EDITED}'"]
+    parameters = list[object](values)
     for column, value in (("session", args.session), ("agent", args.agent)):
         if value is not None:
             conditions.append(f"a.{column} = ?")

@@ -14,7 +14,7 @@ from takeback_core.undo.models import ActState, State, Touched
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.rows import Row
 from takeback_core.undo.runner import Runner
-from takeback_core.undo.runs import RunRecord, finish, release, run_record, standing_counters
+from takeback_core.undo.runs import RunRecord, release, run_record, standing_counters
 
 
 class Settler:
@@ -83,7 +83,7 @@ class Settler:
         stands = await self._without_counter(record, counters, now)
         if await self._is_complete(record, counters, stands, now):
             by, why = row.actor, f"finished {when}"
-            await self._store.transaction(lambda tx: finish(tx, row.id, record, by, why))
+            await self._runner.ending.end(row.id, record, by, why)
             return True
         within = ctx._replace(calls=(*ctx.calls, f"settle-{row.id}"))
         await self._runner.put_back(within, row.id, row.actor)

@@ -16,7 +16,7 @@ from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
 from takeback_core.undo.records import results_of
 from takeback_core.undo.runner import Runner
-from takeback_core.undo.runs import run_record
+from takeback_core.undo.runs import Past, run_record
 from takeback_core.undo.steps import Draft
 
 
@@ -32,6 +32,14 @@ class Request:
     def asked(self) -> str:
         """What was asked, the same for every retry."""
         return f"{self.tool} {self.args.model_dump_json(exclude={'key'})}"
+
+    @property
+    def past(self) -> Past | None:
+        """The session whose past is ended, where it was asked for one."""
+        args = self.args
+        if not isinstance(args, Rewind) or args.session is None:
+            return None
+        return Past(session=args.session, turn=args.turn, agent=args.agent, key=args.key)
 
     @property
     def skips(self) -> bool:
@@ -84,6 +92,7 @@ class Undoing:
             actor_kind=await self._actors.kind(Caller.parse(ctx.origin)),
             key=request.args.key,
             asked=request.asked,
+            past=request.past,
         )
 
     async def _require_same(self, ctx: Context, request: Request, chosen: Chosen, draft: Draft) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from takeback.context import Context
@@ -24,13 +24,11 @@ class Told(NamedTuple):
 
 
 class _Happened(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
     touched: list[Touched]
     summary: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
 class _Answers(BaseModel):
-    model_config = ConfigDict(from_attributes=True)
     answers: list[_Happened | None]
 
 
@@ -56,7 +54,7 @@ async def _by_word(ctx: Context, row: Row) -> Told:
     tool = f"{_name(row.recorded_by)}.happened"
     answer = await ctx.call(tool, {"inputs": [from_json(row.inverse_input or "{}")]})
     try:
-        (found,) = _Answers.model_validate(answer).answers
+        (found,) = _Answers.model_validate(answer, from_attributes=True).answers
     except (ValidationError, ValueError):
         raise _no_word(tool, row) from None
     if found is None:
