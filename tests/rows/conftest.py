@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rows.engines import Engine, SqliteEngine
+from tests.rows import server
+from tests.rows.engines import Engine, PostgresEngine, SqliteEngine
 
-ENGINES = {"sqlite": SqliteEngine}
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL of our own, one for all tests."""
+    made = server.make()
+    yield made
+    made.stop()
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture(params=["postgresql", "sqlite"])
 def engine(request, tmp_path):
     """An empty database, with what a test needs to write, take back and look."""
-    made: Engine = ENGINES[request.param](tmp_path)
+    made: Engine
+    if request.param == "sqlite":
+        made = SqliteEngine(tmp_path)
+    else:
+        made = PostgresEngine(request.getfixturevalue("postgres"))
     yield made
     made.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from itertools import count
 from pathlib import Path
@@ -10,13 +11,19 @@ from typing import Any, Protocol
 from takeback_acts.rows.effects import Effect
 from takeback_acts.rows.entries import Entry
 from takeback_acts.rows.journal import Ledger, Taken
+from takeback_acts.rows.postgres.dialect import PostgresDialect
+from takeback_acts.rows.postgres.link import open_link as open_postgres
 from takeback_acts.rows.rules import Rules
 from takeback_acts.rows.sqlite.dialect import SqliteDialect
 from takeback_acts.rows.sqlite.link import open_link
+from tests.rows.server import Server
 
 
 class Engine(Protocol):
-    """What a test asks of a database. Statements are SQL that both engines take, or the engine's own by `name`."""
+    """What a test asks of a database.
+
+    Statements are SQL that both engines take, or the engine's own by `name`.
+    """
 
     name: str
     rules: Rules
@@ -150,9 +157,59 @@ class SqliteEngine(Common):
 
     def _rows(self, name: str) -> list[tuple[Any, ...]]:
         columns = [row[1] for row in self.stranger(f'PRAGMA table_xinfo("{name}")')]
-        told = ", ".join(f"typeof(\"{c}\") || ':' || quote(\"{c}\")" for c in columns)
+        told = ", ".join(f'typeof("{c}") || \':\' || quote("{c}")' for c in columns)
         return sorted(self.stranger(f'SELECT {told} FROM "{name}"'))
 
     def close(self) -> None:
         self.link.close()
         self._stranger.close()
+
+
+class PostgresEngine(Common):
+    """A database of the tests' own server, our connection as the owner of its tables, and the stranger's."""
+
+    name = "postgresql"
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.database = server.fresh()
+        self.url = server.url(self.database)
+        self._stranger = server.connect(self.database, role="app")
+        self._stranger.execute("SET synchronous_commit = off")
+        super().__init__(PostgresDialect(), open_postgres(self.url))
+        self.link.execute("SET synchronous_commit = off")
+
+    def schema(self, *statements: str) -> None:
+        for statement in statements:
+            self._stranger.execute(_postgres(statement).encode())
+
+    def stranger(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
+        cursor = self._stranger.execute(_postgres(sql, params).encode(), params or None)
+        return cursor.fetchall() if cursor.description is not None else []
+
+    def act(self, *statements: Any, grp: str = "juno") -> str:
+        given = ((each, ()) if isinstance(each, str) else each for each in statements)
+        return super().act(*((_postgres(sql, params), params) for sql, params in given), grp=grp)
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        names = self.stranger(
+            "SELECT c.oid::regclass::text, c.relname FROM pg_class c"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p')"
+            " AND NOT c.relispartition AND n.nspname NOT LIKE 'pg\\_%'"
+            " AND n.nspname <> 'information_schema' AND c.relname NOT LIKE 'takeback\\_%' ORDER BY 1"
+        )
+        return {name: self._rows(sql) for sql, name in names}
+
+    def _rows(self, table: str) -> list[tuple[Any, ...]]:
+        return sorted(self.stranger(f"SELECT t::text FROM {table} t"))
+
+    def close(self) -> None:
+        self.link.close()
+        self._stranger.close()
+        self.server.drop(self.database)
+
+
+def _postgres(sql: str, params: Any = ()) -> str:
+    """The few words of SQLite's that PostgreSQL has others for."""
+    sql = re.sub(r"\bBLOB\b", "bytea", sql)
+    return sql.replace("?", "%s") if params else sql

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import psycopg
@@ -25,13 +25,16 @@ _PINNED = ", ".join(
 
 
 class PostgresDialect:
-    """One for any number of connections to one database."""
+    """One for one database. Tables that are `outside` may change without anybody keeping what was."""
 
     name = "postgresql"
     mark = "%s"
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Container[str] = ()) -> None:
+        self._outside = outside
         self._catalog: PostgresCatalog | None = None
+        self._installed: PostgresCatalog | None = None
+        self._installing: PostgresCatalog | None = None
 
     def quote(self, name: str) -> str:
         return ".".join(quoted(part) for part in name.split("."))
@@ -39,7 +42,7 @@ class PostgresDialect:
     # -- the schema --------------------------------------------------------------------------------------
 
     def catalog(self, link: Link) -> Catalog:
-        self._catalog = Reader(link).catalog()
+        self._catalog = Reader(link, self._outside).catalog()
         return self._catalog
 
     def refresh(self, link: Link, catalog: Catalog) -> Catalog:
@@ -50,8 +53,10 @@ class PostgresDialect:
 
     def install(self, link: Link, catalog: Catalog) -> None:
         capture.install(link, _own(catalog))
+        self._installing = _own(catalog)
 
     def remove(self, link: Link) -> None:
+        self._installed = self._installing = None
         capture.remove(link)
 
     # -- transactions ------------------------------------------------------------------------------------
@@ -89,8 +94,11 @@ class PostgresDialect:
                 "The connection was lost while a transaction was being committed.",
                 "The journal in the database tells whether it was.",
             ) from error
+        if self._installing is not None:
+            self._installed, self._installing = self._installing, None
 
     def rollback(self, link: Link) -> None:
+        self._installing = None
         with suppress(psycopg.OperationalError):  # a connection that is gone has rolled back
             if not isinstance(link, PostgresLink) or (link.usable and link.in_transaction):
                 link.execute("ROLLBACK")
@@ -143,6 +151,8 @@ class PostgresDialect:
     # -- capture -----------------------------------------------------------------------------------------
 
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
+        if catalog is not self._installed and catalog is not self._installing:
+            self.install(link, catalog)
         capture.arm(link, act_id)
 
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
@@ -164,6 +174,9 @@ class PostgresDialect:
 
     def defaults(self, link: Link, table: Table, columns: Sequence[str]) -> tuple[Value, ...]:
         return rows.defaults(link, _table(table), columns)
+
+    def spare(self, table: Table, column: str, number: int) -> Value:
+        return rows.spare(_table(table), column, number)
 
 
 def _own(catalog: Catalog) -> PostgresCatalog:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -168,9 +168,10 @@ class _Relation:
 
 
 class Reader:
-    """Reads everything once."""
+    """Reads everything once. Tables that are `outside` are not guarded where they can't be journaled."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, outside: Container[str] = ()) -> None:
+        self._outside = outside
         self._link = link
         found = [_Relation(*row) for row in link.execute(_RELATIONS)]
         self._all = {relation.oid: relation for relation in found}
@@ -194,7 +195,7 @@ class Reader:
                 tables[relation.name] = self._table(relation)
                 continue
             refused[relation.name] = reason
-            if relation.writable:
+            if relation.writable and relation.name not in self._outside:
                 ours = relation.owned and relation.kind != "f"
                 guarded.append(Guarded(relation.oid, relation.name, relation.full, ours))
         return PostgresCatalog(

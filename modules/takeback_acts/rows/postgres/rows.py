@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,12 @@ from takeback_acts.rows.tables import Image, Key, Value
 
 # Rows of one statement: what goes to the server is held in memory three times on the way.
 _AT_ONCE = 10_000
+
+_WIDEST = {
+    '"pg_catalog"."int2"': (1 << 15) - 2,
+    '"pg_catalog"."int4"': (1 << 31) - 2,
+    '"pg_catalog"."int8"': (1 << 63) - 2,
+}
 
 
 def read(link: Link, table: PostgresTable, keys: Iterable[Key], *, lock: bool) -> dict[Key, Image]:
@@ -67,6 +74,20 @@ def defaults(link: Link, table: PostgresTable, columns: Sequence[str]) -> tuple[
         parts.append((f"({value})::{table.casts[place]} AS {quoted(name)}", table.texts[place].format("d")))
     texts, values = (", ".join(each) for each in ([text for _, text in parts], [value for value, _ in parts]))
     return link.execute(f"SELECT {texts} FROM (SELECT {values}) d")[0]
+
+
+def spare(table: PostgresTable, column: str, number: int) -> Value:
+    """A value for a moment, while rows exchange theirs; None where none is sure to fit the column's type."""
+    place = table.index(column)
+    kind = table.casts[place]
+    widest = _WIDEST.get(kind)
+    if widest is not None:
+        return str(widest - number)
+    if kind == '"pg_catalog"."uuid"':
+        return str(uuid.uuid4())
+    if table.columns[place].type == "text":
+        return f"takeback-{uuid.uuid4()}"
+    return None
 
 
 def _read(table: PostgresTable, lock: bool) -> str:

@@ -30,8 +30,8 @@ _PLAIN = (
     " uuid inet cidr macaddr macaddr8 oid xid8 tid pg_lsn"
 )
 _OTHERS = (
-    "numeric float4 float8 bpchar interval json jsonb jsonpath xml point line lseg box path polygon circle xid cid"
-    " pg_snapshot txid_snapshot tsvector tsquery int2vector oidvector refcursor"
+    "numeric float4 float8 bpchar interval json jsonb jsonpath xml point line lseg box path polygon circle"
+    " xid cid pg_snapshot txid_snapshot tsvector tsquery int2vector oidvector refcursor"
 )
 _EXTENSIONS = "citext hstore ltree lquery ltxtquery cube geometry geography vector halfvec sparsevec"
 
@@ -109,12 +109,10 @@ class Types:
         if known is None:
             return "of a type that is not there any more"
         if known.kind == "b" and not known.array:
-            exact = (
-                _EXTENSIONS if known.extension else _EXACT if known.schema == "pg_catalog" else frozenset()
-            )
-            if known.name not in exact:
-                return f"of type {known.name}, whose text depends on more than the value"
-            return ""
+            exact = _EXACT_OF_EXTENSIONS if known.extension else _EXACT
+            if known.name in exact and (known.extension or known.schema == "pg_catalog"):
+                return ""
+            return f"of type {known.name}, whose text may not be all of a value"
         if known.kind == "p":
             return f"of type {known.name}"
         return next((why for part in known.parts if (why := self.inexact(part))), "")
