@@ -1,0 +1,108 @@
+"""Participants: a database's open transaction, in which all steps of one plan are rehearsed or done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+
+from takeback import faults
+from takeback.context import Context
+from takeback.errors import TakebackError
+from takeback_acts.rows import failures
+from takeback_acts.rows.acting import roll_back
+from takeback_acts.rows.connections import Connection
+from takeback_acts.rows.sessions.session import Session
+from takeback_core.undo import BegunAct, abandon, confirm
+
+T = TypeVar("T")
+
+
+class Participant:
+    """One transaction across closures. Whoever opened it ends it, once, by `commit` or `rollback`."""
+
+    def __init__(self, connection: Connection, seconds: float) -> None:
+        self.connection = connection
+        self._seconds = seconds
+        self._begun: list[tuple[Context, BegunAct]] = []
+        self._holds = False
+        self._session: Session | None = None
+
+    async def open(self) -> None:
+        """Take the turn and begin; raises `rows.busy` and what the database says."""
+        await self.connection.worker.acquire()
+        self._holds = True
+        try:
+            await self._run(self._begin)
+        except BaseException:
+            await self.rollback()
+            raise
+
+    async def run(self, fn: Callable[[Session], T]) -> T:
+        """Run a closure within the transaction; what it raises leaves the transaction as it was before."""
+        return await self._run(partial(_apart, fn))
+
+    def counts(self, ctx: Context, opened: BegunAct) -> None:
+        """Note a row of the log that stands, or falls, with the transaction."""
+        self._begun.append((ctx, opened))
+
+    async def commit(self) -> None:
+        """Commit, then confirm what was begun; where it raises, nothing of it stands."""
+        faults.point("rows.deciding")
+        await self._run(lambda session: session.dialect.commit(session.link))
+        faults.point("rows.decided")
+        begun, self._begun = self._begun, []
+        self._let_go()
+        for ctx, opened in begun:
+            await confirm(ctx, opened)
+
+    async def rollback(self) -> None:
+        """Roll back, and abandon what was begun."""
+        if not self._holds:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._run(roll_back)
+            except TakebackError:
+                pass  # a worker that has ended has rolled back
+            finally:
+                self._let_go()
+            for ctx, opened in reversed(self._begun):
+                opened.nothing_is_left()
+                await abandon(ctx, opened)
+            self._begun.clear()
+
+    async def _run(self, fn: Callable[[Session], T]) -> T:
+        return await self.connection.worker.run(partial(self._within, fn), seconds=self._seconds)
+
+    def _begin(self, session: Session) -> None:
+        self._session = session
+        session.begin()
+
+    def _within(self, fn: Callable[[Session], T], session: Session) -> T:
+        if self._session is not None and session is not self._session:
+            # The connection broke, and the transaction with it: nothing may be written by a new one.
+            raise failures.unreachable(self.connection.name)
+        with failures.reported(self.connection.name, session.dialect):
+            return fn(session)
+
+    def _let_go(self) -> None:
+        if self._holds:
+            self._holds = False
+            self.connection.worker.release()
+
+
+def _apart(fn: Callable[[Session], Any], session: Session) -> Any:
+    """A closure whose failure takes back its own writes alone."""
+    session.dialect.savepoint(session.link, "takeback_step")
+    try:
+        result = fn(session)
+    except BaseException:
+        with suppress(Exception):  # boundary: what went wrong before is what must be heard
+            session.dialect.rollback_to(session.link, "takeback_step")
+        raise
+    session.dialect.release(session.link, "takeback_step")
+    return result
