@@ -40,7 +40,9 @@ class Joint:
 
     def __init__(self) -> None:
         self._open: dict[str, Participant] = {}
-        self._ended = False
+        self._ended = self._spoilt = False
+        # Counts who came to take part, so that it can be told of a call whether it did.
+        self.visits = 0
 
     @property
     def joined(self) -> tuple[str, ...]:
@@ -55,6 +57,7 @@ class Joint:
     def get(self, key: str) -> Any:
         """The participant under a key, or None; raises TakebackError `joint.ended`."""
         self._require_open()
+        self.visits += 1
         return self._open.get(key)
 
     def join(self, key: str, participant: Participant) -> None:
@@ -67,12 +70,23 @@ class Joint:
             raise TakebackError("joint.twice", f"{key:.200} takes part in this undo already")
         self._open[key] = participant
 
+    def spoil(self) -> None:
+        """Say that a call was cut off in the middle, so that nobody knows what the participants hold."""
+        self._spoilt = True
+
     async def prepare(self) -> None:
         """Have every participant verify that it can commit; raises what the first raises that can't.
 
-        Nobody joins any more.
+        Raises TakebackError `joint.spoilt` where a call was cut off. Nobody joins any more.
         """
         self._ended = True
+        if self._spoilt and self._open:
+            raise TakebackError(
+                "joint.spoilt",
+                "A step was cut off in the middle of a transaction, so that was rolled back",
+                "Ask for the undo again.",
+                retryable=True,
+            )
         for participant in tuple(self._open.values()):
             if (prepare := getattr(participant, "prepare", None)) is not None:
                 await prepare()

@@ -99,6 +99,32 @@ async def test_where_one_says_no_nothing_is_committed() -> None:
     assert told == ["prepare a", "prepare b", "rollback c", "rollback b", "rollback a"]
 
 
+async def test_what_was_cut_off_is_not_committed() -> None:
+    told: list[str] = []
+    joint = joint_of(told, a="")
+    joint.spoil()
+    with pytest.raises(TakebackError) as refused:
+        await joint.prepare()
+    assert refused.value.code == "joint.spoilt"
+    await joint.rollback()
+    assert told == ["rollback a"]
+
+
+async def test_nothing_is_spoilt_where_nobody_took_part() -> None:
+    joint = Joint()
+    joint.spoil()
+    await joint.prepare()
+    await joint.commit()
+
+
+async def test_who_came_is_counted() -> None:
+    joint = Joint()
+    joint.join("a", Plain())
+    before = joint.visits
+    assert joint.get("b") is None
+    assert joint.visits == before + 1
+
+
 async def test_where_a_commit_fails_those_after_it_are_rolled_back() -> None:
     told: list[str] = []
     joint = joint_of(told, a="", b="commit", c="")

@@ -230,9 +230,10 @@ class Ledger(Module):
             self.book.held.release()
         if opened is None:
             return Entered(act=None)
-        if args.then == "forget":
-            return Entered(act=opened.id)
-        await confirm(ctx, opened)
+        if args.then == "unsure":
+            await abandon(ctx, opened)
+        elif args.then != "forget":
+            await confirm(ctx, opened)
         return Entered(act=opened.id)
 
     async def _enter(self, ctx: Context, args: Enter) -> BegunAct | None:
@@ -253,8 +254,6 @@ class Ledger(Module):
         self.book.db.execute("COMMIT")
         faults.point("ledger.entered")
         opened.confirm_with(touched=self._touched(changes), summary=_summary(changes))
-        if args.then == "unsure":
-            await abandon(ctx, opened)
         return opened
 
     @tool(effect="write", reach=("modules",), previews=True)
@@ -323,11 +322,15 @@ class Ledger(Module):
     @tool(effect="read", reach=("modules",))
     async def happened(self, ctx: Context, args: Inputs) -> Answers:
         """Tell which of these have happened, and what they touched."""
+        return await self.answer(args.inputs)
+
+    async def answer(self, inputs: list[dict[str, Any]]) -> Answers:
+        """What the journal says of these."""
         if self.book.silent:
             raise TakebackError("ledger.away", "The ledger is away", retryable=True)
         await self._take()
         try:
-            found = [self.book.changes(one["entry"]) for one in args.inputs]
+            found = [self.book.changes(one["entry"]) for one in inputs]
         finally:
             self.book.held.release()
         return Answers(answers=[None if one is None else self._happening(one) for one in found])

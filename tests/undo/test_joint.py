@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from takeback import ConflictError, Manifest, TakebackError
+from takeback_core.undo.ending import Ending
 from takeback_core.undo.runner import Runner
 from tests.undo.house import house
 from tests.undo.ledger import Book, ledger_module
@@ -256,11 +257,11 @@ async def test_what_came_true_and_could_not_be_written_down_is_finished_before_t
 ):
     acts = [await enter(at, a="1"), await note(at, "n", "1")]
 
-    def full(*_):
+    async def full(*_):
         raise TakebackError("store.full", "The disk is full", retryable=True)
 
     with monkeypatch.context() as patched:
-        patched.setattr("takeback_core.undo.runner.finish", full)
+        patched.setattr(Ending, "end", full)
         with pytest.raises(TakebackError, match="full"):
             await at.person().undo.rewind(session="s1")
     assert (book.read(), at.values) == ({}, {})
@@ -304,6 +305,23 @@ async def test_what_can_not_be_put_back_together_is_told(at, book, how):
     assert book.read() == {}
     assert await at.state(act) == "unknown"
     assert await at.state(first) in ("done", "failed")
+
+
+async def test_what_is_cut_off_while_it_is_put_back_is_rolled_back_and_put_back_later(home, book):
+    """Nobody knows what a step that was cut off has left in the transaction, so none of it is committed."""
+    async with house(home, ledger_module(book), settings={"undo": {"step_seconds": 0.5}}) as at:
+        acts = [await enter(at, a="1"), await enter(at, b="1"), await note(at, "n", "1")]
+        book.ends, book.failures = ["lost"], ["", "", "wait"]
+        book.waits = (anyio.Event(), anyio.Event())
+        with anyio.fail_after(20), pytest.raises(TakebackError):
+            await at.person().undo.rewind(session="s1")
+        assert (book.read(), at.values) == ({}, {"n": "1"})
+        assert {await at.state(act) for act in acts} == {"undoing"}
+        assert await counters(at) == ["undone", "done", "done", "abandoned", "abandoned", "done"]
+        await at.module("undo").undo.settle_crashed()
+        assert (book.read(), at.values) == ({"a": "1", "b": "1"}, {"n": "1"})
+        assert {await at.state(act) for act in acts} == {"done"}
+        assert await runs(at) == [("abandoned", "taken back later")]
 
 
 async def test_an_inverse_may_not_plan_another_undo_while_the_ledger_is_open(at, book):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import anyio
 
@@ -17,6 +18,8 @@ from takeback_core.undo.recorder import Recorder, inverse_input
 from takeback_core.undo.rows import Row
 from takeback_core.undo.running import Running, RunningStep
 from takeback_core.undo.runs import note_put_back, standing_counters
+
+_CUT_OFF = frozenset({"call.crashed", "undo.step_cancelled", "undo.step_deadline"})
 
 
 class Inverter:
@@ -105,32 +108,32 @@ class Inverter:
         assert row.inverse_tool is not None
         given = inverse_input(row, only)
         self._inverses.check(row.inverse_tool, given)
-        call = ctx.calls[-1]
+        limits = {"confined_to_": expected, "force_": force, "joint_": joint}
+        call, visits = ctx.calls[-1], joint.visits
         self._running.set(call, RunningStep(run_id, row.id, actor))
         try:
+            await self._call(ctx, row.inverse_tool, given, limits)
+        except BaseException as error:
+            if joint.visits > visits and not _is_foreseen(error):
+                joint.spoil()
+            raise
+        finally:
+            self._running.clear(call)
+
+    async def _call(self, ctx: Context, tool: str, given: dict[str, Any], limits: dict[str, Any]) -> None:
+        try:
             with anyio.move_on_after(self._step_seconds):
-                await ctx.call(
-                    row.inverse_tool,
-                    given,
-                    as_=RUNS_AS,
-                    confined_to_=expected,
-                    force_=force,
-                    joint_=joint,
-                )
+                await ctx.call(tool, given, as_=RUNS_AS, **limits)
                 return
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             # The inverse waited for something of its own that was cancelled; nobody cancelled this undo.
-            raise TakebackError(
-                "undo.step_cancelled", f"{row.inverse_tool} was cancelled from inside"
-            ) from None
-        finally:
-            self._running.clear(call)
+            raise TakebackError("undo.step_cancelled", f"{tool} was cancelled from inside") from None
         raise TakebackError(
             "undo.step_deadline",
-            f"{row.inverse_tool} did not end within {self._step_seconds:g} s and was cancelled",
+            f"{tool} did not end within {self._step_seconds:g} s and was cancelled",
             "Other undos wait for it, so it can't go on for ever; [undo] step_seconds says how long it may.",
             retryable=True,
         )
@@ -139,6 +142,11 @@ class Inverter:
 def may_pass(error: Exception) -> bool:
     """Whether an error is one of the kind that time mends: a full disk, a module that is off."""
     return isinstance(error, TakebackError) and error.retryable and error.kind == "failed"
+
+
+def _is_foreseen(error: BaseException) -> bool:
+    """Whether an inverse said no by itself, in which case it has left its transaction as it found it."""
+    return isinstance(error, TakebackError) and error.code not in _CUT_OFF
 
 
 async def _end(joint: Joint, failures: list[Exception]) -> None:

@@ -80,11 +80,8 @@ class Runner(Inverter):
         faults.point("undo.claimed")
         try:
             await self._carry_out(ctx, run, draft)
-        except BaseException as error:
-            await run.joint.rollback()
-            if not isinstance(error, Exception):  # cancelled: what became of it is found out before the next
-                self.held.add(run.id)
-            raise
+        finally:
+            await run.joint.rollback()  # it has ended but for an undo that is cancelled
         await self._finish(ctx, run)
         return Outcome(plan=draft.plan, results=results_of(run.record), act=run.id)
 
