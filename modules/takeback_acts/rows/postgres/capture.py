@@ -43,8 +43,7 @@ _ALONE = "SELECT pg_catalog.pg_advisory_xact_lock(8319403528785387365);"
 
 _ARM = """
 SELECT pg_catalog.current_setting('takeback.spilt', true), pg_catalog.set_config('takeback.act', %s, true),
-    pg_catalog.set_config('takeback.rows', '', true), pg_catalog.set_config('takeback.spilt', '', true),
-    pg_catalog.set_config('takeback.seen', '', true)
+    pg_catalog.set_config('takeback.rows', '', true), pg_catalog.set_config('takeback.spilt', '', true)
 """
 _COLLECT = """
 SELECT pg_catalog.current_setting('takeback.rows', true), pg_catalog.current_setting('takeback.spilt', true),

@@ -10,18 +10,12 @@ import psycopg
 from takeback.errors import ConflictError, RefusedError, TakebackError
 from takeback_acts.rows.changes import Change, Event
 from takeback_acts.rows.dialect import Link, Violation
-from takeback_acts.rows.postgres import capture, introspection, rows, triggers, violations
+from takeback_acts.rows.postgres import beginning, capture, introspection, rows, triggers, violations
 from takeback_acts.rows.postgres.introspection import PostgresCatalog, PostgresTable, Reader
 from takeback_acts.rows.postgres.link import PostgresLink
 from takeback_acts.rows.postgres.order import ordered
-from takeback_acts.rows.postgres.triggers import literal
-from takeback_acts.rows.postgres.types import PINS, READING, quoted
+from takeback_acts.rows.postgres.types import quoted
 from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
-
-_PINNED = ", ".join(
-    f"pg_catalog.set_config({literal(name)}, {literal(value)}, true)"
-    for name, value in ({**PINS, **READING}).items()
-)
 
 
 class PostgresDialect:
@@ -46,10 +40,11 @@ class PostgresDialect:
         return self._catalog
 
     def refresh(self, link: Link, catalog: Catalog) -> Catalog:
-        stamp, triggered = introspection.stamp(link, catalog.tables.values())
-        if stamp == catalog.stamp and triggered == len(catalog.tables) and catalog is self._catalog:
-            return catalog
-        return self.catalog(link)
+        seen = link.armed if isinstance(link, PostgresLink) else None
+        if catalog is not self._catalog:
+            return self.catalog(link)
+        stamp = seen or link.execute(introspection.stamp_sql(catalog.tables.values()))[0]
+        return catalog if introspection.unchanged(catalog, stamp) else self.catalog(link)
 
     def install(self, link: Link, catalog: Catalog) -> None:
         capture.install(link, _own(catalog))
@@ -64,23 +59,12 @@ class PostgresDialect:
     def begin(
         self, link: Link, *, limits: Mapping[str, float] | None = None, read_only: bool = False
     ) -> None:
-        """A connection that was lost while nothing was open on it is made anew.
-
-        `limits` are seconds by "statement" and "lock". What is read and written depends on settings, which
-        are set for the transaction.
-        """
-        sql = (
-            f"BEGIN ISOLATION LEVEL READ COMMITTED READ {'ONLY' if read_only else 'WRITE'}; SELECT {_PINNED}"
-        )
-        for what, seconds in (limits or {}).items():
-            sql += f", pg_catalog.set_config('{what}_timeout', '{int(seconds * 1000)}ms', true)"
-        try:
-            link.execute(sql)
-        except psycopg.OperationalError:
-            if not isinstance(link, PostgresLink) or link.usable:
-                raise
-            link.reconnect()
-            link.execute(sql)
+        """`limits` are seconds by "statement" and "lock". A connection that was lost while nothing was open
+        on it is made anew. What is read and written depends on settings, which hold for the transaction."""
+        if isinstance(link, PostgresLink) and self._catalog is not None and not read_only:
+            beginning.armed(link, self._catalog, limits or {})
+        else:
+            beginning.plainly(link, limits or {}, read_only=read_only)
 
     def commit(self, link: Link) -> None:
         """TakebackError("rows.unsure") when the connection was lost in the middle of it."""
@@ -153,7 +137,8 @@ class PostgresDialect:
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
         if catalog is not self._installed and catalog is not self._installing:
             self.install(link, catalog)
-        capture.arm(link, act_id)
+        if not (isinstance(link, PostgresLink) and link.armed):
+            capture.arm(link, act_id)
 
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
         return ordered(capture.collect(link, _own(catalog)), catalog.tables)

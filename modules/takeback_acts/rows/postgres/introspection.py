@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -74,15 +74,14 @@ ORDER BY 1, 2
 _ROOTS = (
     "SELECT o, pg_catalog.pg_partition_root(o::pg_catalog.oid)::int8 FROM pg_catalog.unnest(%s::int8[]) o"
 )
-# What is new among tables, whether columns came to the known ones, and how many have their trigger.
+# The newest table there is; and how many of the known ones have their trigger.
 _STAMP = """
-SELECT (SELECT pg_catalog.max(c.oid::int8)
-        FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_'))
-    || '/' || (SELECT coalesce(pg_catalog.sum(c.relnatts * pg_catalog.mod(c.oid::int8, 1000003)), 0)
-        FROM pg_catalog.pg_class c WHERE c.oid = ANY(%s::pg_catalog.oid[])),
+SELECT coalesce((SELECT c.oid::int8 FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p')
+        AND c.relpersistence <> 't' AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')
+        ORDER BY c.oid DESC LIMIT 1), 0)::text,
     (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger t
-        WHERE t.tgrelid = ANY(%s::pg_catalog.oid[]) AND t.tgname = 'takeback_capture' AND t.tgenabled = 'O')
+        WHERE t.tgrelid = ANY({oids}) AND t.tgname = 'takeback_capture' AND t.tgenabled = 'O')::int8,
+    {wider}
 """
 _MOST_STAMPED = 200
 
@@ -201,7 +200,7 @@ class Reader:
         return PostgresCatalog(
             tables=tables,
             refused=refused,
-            stamp=stamp(self._link, tables.values())[0],
+            stamp=str(self._link.execute(stamp_sql(()))[0][0]),
             guarded=tuple(guarded),
             late=tuple(
                 f"{quoted(row[3])}.{quoted(row[1])}"
@@ -353,12 +352,31 @@ class Reader:
         return made
 
 
-def stamp(link: Link, tables: Any) -> tuple[str, int]:
-    """What changes when tables come, and when their columns do; and how many of these have their trigger."""
-    oids = [table.oid for table in tables]
-    listed = _array(oids if len(oids) <= _MOST_STAMPED else ())
-    text, triggers = link.execute(_STAMP, (listed, listed))[0]
-    return f"{text}/{len(oids)}", triggers if len(oids) <= _MOST_STAMPED else len(oids)
+def stamp_sql(tables: Iterable[Table]) -> str:
+    """What tells cheaply whether a schema is still as it was: see `unchanged`."""
+    looked_at = _looked_at(tables)
+    wider = " OR ".join(wider_sql(table) for table in looked_at) or "false"
+    return _STAMP.format(oids=f"'{_array(table.oid for table in looked_at)}'::pg_catalog.oid[]", wider=wider)
+
+
+def unchanged(catalog: Catalog, stamp: tuple[object, ...]) -> bool:
+    """Whether a stamp says that no table came, none has more columns, and that none lost its trigger."""
+    return stamp == (catalog.stamp, len(_looked_at(catalog.tables.values())), False)
+
+
+def wider_sql(table: PostgresTable) -> str:
+    """SQL that is true when the table has got columns; the server has to look at its caches alone for it."""
+    return " OR ".join(
+        f"pg_catalog.has_column_privilege({table.oid}::pg_catalog.oid, {number}::pg_catalog.int2, 'SELECT')"
+        " IS NOT NULL"
+        for number in (table.width + 1, table.width + 2)
+    )
+
+
+def _looked_at(tables: Iterable[Table]) -> list[PostgresTable]:
+    """The tables that are looked at each time; none of them where they are many."""
+    found = [table for table in tables if isinstance(table, PostgresTable)]
+    return found if len(found) <= _MOST_STAMPED else []
 
 
 def _array(numbers: Any) -> str:

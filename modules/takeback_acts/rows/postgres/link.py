@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.string import TextLoader
 
 from takeback.errors import RefusedError, TakebackError, UsageError
+from takeback_acts.rows.postgres.types import SETTINGS
 
 # What a type's text says is kept as it is, but for what Python has the very same of.
 _PYTHON = frozenset({"bool", "int2", "int4", "int8", "oid", "float4", "float8", "bytea", "text[]"})
@@ -34,13 +35,16 @@ class PostgresLink:
 
     Rows come with int, float, bool and bytes for what is such, and each other value as the text of its type.
     Errors are psycopg's. One thread uses it at a time; `interrupt` alone may be called from another.
+
+    `armed` has what the beginning of a transaction saw, until another statement runs; see `beginning`.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self.connection = _connect(conninfo)
         self._cursor = self._prepare()
-        self.stamped: tuple[str, int] | None = None
+        self.prepared: object = None
+        self.armed: tuple[Any, ...] | None = None
 
     @property
     def rowcount(self) -> int:
@@ -59,7 +63,7 @@ class PostgresLink:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All the rows a statement gives; of several, which take no parameters, those of the last."""
-        cursor = self._cursor
+        cursor, self.armed = self._cursor, None
         cursor.execute(sql.encode(), params or None)
         while cursor.nextset():
             pass
@@ -67,6 +71,7 @@ class PostgresLink:
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement for each of the rows; how many rows it changed in all."""
+        self.armed = None
         self._cursor.executemany(sql.encode(), rows)
         return self.rowcount
 
@@ -75,6 +80,7 @@ class PostgresLink:
         self.connection.close()
         self.connection = _connect(self._conninfo)
         self._cursor = self._prepare()
+        self.prepared = None
 
     def interrupt(self) -> None:
         """Ends the statement that runs, if one does."""
@@ -87,6 +93,8 @@ class PostgresLink:
     def _prepare(self) -> psycopg.Cursor[tuple[Any, ...]]:
         cursor = self.connection.cursor()
         cursor.execute(_SEARCHED)
+        for name, value in SETTINGS.items():
+            cursor.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
         return cursor
 
 

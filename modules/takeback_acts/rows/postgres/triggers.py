@@ -5,8 +5,8 @@ transaction. For everybody else the trigger costs a look at that setting. The fu
 full, so that no search path of whoever changes rows makes them do something else.
 
 What is captured is held by settings that end with the transaction: `takeback.rows` is JSON, a row an element;
-beyond a few kilobytes a temporary table takes the rest. `takeback.seen` has the tables whose columns were
-looked at: a function that does not know a column must not run.
+beyond a few kilobytes a temporary table takes the rest. A function that does not
+know a column, because it came since, must not run: a row would be kept without it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 
-from takeback_acts.rows.postgres.introspection import Guarded, PostgresCatalog, PostgresTable
+from takeback_acts.rows.postgres.introspection import Guarded, PostgresCatalog, PostgresTable, wider_sql
 from takeback_acts.rows.postgres.types import PINS
 
 CAPTURE = "takeback_capture"
@@ -56,16 +56,9 @@ DECLARE
     newer pg_catalog.text[];
     held pg_catalog.text;
 BEGIN
-    IF {is_unseen} THEN
-        PERFORM FROM pg_catalog.pg_class c
-            WHERE c.oid OPERATOR(pg_catalog.=) {oid}::pg_catalog.oid
-                AND c.relnatts OPERATOR(pg_catalog.=) {width};
-        IF NOT FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = '{changed}', TABLE = {name},
-                MESSAGE = 'takeback does not know the columns of this table any more';
-        END IF;
-        PERFORM pg_catalog.set_config('takeback.seen',
-            pg_catalog.concat(pg_catalog.current_setting('takeback.seen', true), {mark}), true);
+    IF {is_wider} THEN
+        RAISE EXCEPTION USING ERRCODE = '{changed}', TABLE = {name},
+            MESSAGE = 'takeback does not know the columns of this table any more';
     END IF;
     IF {is_unpinned} THEN
         kept := ARRAY[{settings}];
@@ -160,15 +153,10 @@ def _trigger(
 
 
 def _body(table: PostgresTable) -> str:
-    seen = "pg_catalog.current_setting('takeback.seen', true)"
-    mark = f"'/{table.oid}/'"
     settings = ", ".join(f"pg_catalog.current_setting({literal(name)})" for name in PINS)
     pinned = literal("".join(PINS.values()))
     return _FUNCTION.format(
-        is_unseen=f"pg_catalog.int4eq(pg_catalog.strpos(COALESCE({seen}, ''), {mark}), 0)",
-        mark=mark,
-        oid=table.oid,
-        width=table.width,
+        is_wider=wider_sql(table),
         changed=CHANGED,
         name=literal(table.name),
         element=literal(f"[{json.dumps(table.name)},"),

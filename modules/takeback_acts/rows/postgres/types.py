@@ -24,6 +24,8 @@ PINS: Mapping[str, str] = {
 READING: Mapping[str, str] = {"array_nulls": "on", "xmloption": "content"}
 """Those that the way back depends on as well."""
 
+SETTINGS: Mapping[str, str] = {**PINS, **READING}
+
 # Types whose output is theirs alone: no names of other things, nothing left out.
 _PLAIN = (
     "bool int2 int4 int8 money text varchar name char bytea bit varbit date time timetz timestamp timestamptz"
