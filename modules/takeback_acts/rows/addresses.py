@@ -102,11 +102,11 @@ def _conninfo(parsed: Any) -> str:
     if len(given) != len(parsed.query):
         raise _wrong("The URL gives an option twice")
     try:
-        return make_conninfo(
-            "", **{**given, **{key: value for key, value in parts.items() if value is not None}}
-        )
+        conninfo = make_conninfo("", **given | {key: part for key, part in parts.items() if part is not None})
     except psycopg.Error:
         raise _wrong("The URL has an option that PostgreSQL's driver does not know") from None
+    # Whatever a password is, this must not look like a URL.
+    return conninfo.replace("://", ":/\\/")
 
 
 def _harmless(query: Mapping[str, Any]) -> dict[str, Any]:

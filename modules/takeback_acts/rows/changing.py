@@ -115,6 +115,11 @@ class _Permit:
         self._target = statement.target
         self._catalog: Catalog | None = None
 
+    @property
+    def everything(self) -> bool:
+        """Whether the caller may read all that there is."""
+        return self._scope is None
+
     def look(self, catalog: Catalog) -> None:
         """Check the tables that the statement names, before anybody compiles it."""
         self._catalog = catalog

@@ -25,7 +25,7 @@ class Connection:
         self.address = address
         self.worker: Worker[Session] = Worker(
             name,
-            partial(open_session, name, address, settings.wait_seconds, declared.outside(settings, name)),
+            partial(open_session, name, address, settings),
             idle=settings.idle_seconds,
             wait=settings.wait_seconds,
         )
@@ -73,17 +73,16 @@ class Connections:
             await self.drop(name)
 
 
-def open_session(name: str, address: Address, wait: float, outside: frozenset[str]) -> Session:
+def open_session(name: str, address: Address, settings: RowsSettings) -> Session:
     """A session of a database, on the thread that is going to use it; the engine's driver is imported here.
-
-    `outside` are tables that triggers may change without anybody keeping what.
 
     Raises `rows.unreachable`, `rows.password`, `rows.damaged`, `rows.busy` and others, in takeback's words.
     """
+    outside, wait = declared.outside(settings, name), settings.wait_seconds
     if address.engine == "sqlite":
         from takeback_acts.rows.sessions import sqlite
 
         return sqlite.open_session(name, address.target, wait, outside)
     from takeback_acts.rows.sessions import postgresql
 
-    return postgresql.open_session(name, address.target, wait, outside)
+    return postgresql.open_session(name, address.target, wait, settings.statement_seconds, outside)

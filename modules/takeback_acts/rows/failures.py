@@ -38,6 +38,8 @@ def reported(database: str, dialect: Dialect) -> Iterator[None]:
 
 def typed(database: str, dialect: Dialect, error: Exception) -> TakebackError | None:
     """A driver's error in takeback's words; None for what is none of a driver's."""
+    if (refusal := getattr(dialect, "refusal", lambda _: None)(error)) is not None:
+        return refusal  # type: ignore[no-any-return]
     violation = dialect.violation(error)
     if violation is not None:
         return constraint(database, violation)

@@ -160,7 +160,7 @@ class Worker(Generic[S]):
     async def _stop(self, work: Work[T]) -> None:
         with anyio.CancelScope(shield=True):
             while not work.future.done():
-                work.stop()
+                await asyncio.to_thread(work.stop)  # it may have to ask a server
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.shield(_over(work)), _AGAIN)
 

@@ -1,5 +1,6 @@
-"""A kernel with undo and rows over a fresh home, and a SQLite file of the person's that is connected as `main`."""
+"""A kernel with undo and rows over a fresh home, and a database of the person's, connected as `main`."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -13,20 +14,81 @@ from takeback_core.undo.module import UndoModule
 SCHEMA = """
 CREATE TABLE skill (id INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT NOT NULL, level INTEGER, secret TEXT);
 CREATE TABLE note (id INTEGER PRIMARY KEY, skill INTEGER REFERENCES skill (id) ON DELETE CASCADE, body TEXT);
-CREATE TABLE tag (name TEXT PRIMARY KEY, weight REAL UNIQUE) WITHOUT ROWID;
-CREATE TABLE keyless (a, b);
-INSERT INTO skill VALUES (1, 'Python', 5, 's1'), (2, 'SQL', 4, 's2'), (3, 'Go', 1, 's3');
+CREATE TABLE tag (name TEXT PRIMARY KEY, weight REAL UNIQUE);
+CREATE TABLE keyless (a INTEGER, b INTEGER);
+INSERT INTO skill (title, level, secret) VALUES ('Python', 5, 's1'), ('SQL', 4, 's2'), ('Go', 1, 's3');
 INSERT INTO note VALUES (10, 1, 'ten'), (11, 1, 'eleven'), (12, 2, 'twelve');
 INSERT INTO tag VALUES ('red', 1.0), ('blue', 2.0);
 """
 
 
-class Bench:
-    """A running kernel, the person's file, and callers."""
+class Sqlite:
+    """The person's file, and what they do to it with another program."""
 
-    def __init__(self, kernel, path):
+    name = "sqlite"
+
+    def __init__(self, folder):
+        self.path = folder / "person.db"
+        self.url = f"sqlite:///{self.path}"
+        with closing(sqlite3.connect(self.path)) as db:
+            db.executescript(SCHEMA)
+
+    def sql(self, *statements):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            db.execute("PRAGMA foreign_keys = ON")
+            found = []
+            for statement in statements:
+                found = db.execute(statement).fetchall()
+            return found
+
+    def dump(self):
+        with closing(sqlite3.connect(self.path)) as db:
+            lines = [line for line in db.iterdump() if "takeback_" not in line]
+        # A number that was used once is never given again.
+        return [line for line in lines if "sqlite_sequence" not in line]
+
+    def close(self):
+        pass
+
+
+class Postgres:
+    """A database of the person's on the tests' own server."""
+
+    name = "postgresql"
+
+    def __init__(self, server):
+        self.server = server
+        self.database = server.fresh()
+        self.url = server.url(self.database)
+        self.sql(re.sub("INTEGER PRIMARY KEY AUTOINCREMENT", "serial PRIMARY KEY", SCHEMA))
+
+    def sql(self, *statements):
+        with self.server.connect(self.database, role="app") as db:
+            found = []
+            for statement in statements:
+                cursor = db.execute(statement)
+                found = cursor.fetchall() if cursor.description is not None else []
+            return found
+
+    def dump(self):
+        names = self.sql(
+            "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace ="
+            " 'public'::regnamespace AND c.relname NOT LIKE 'takeback\\_%' ORDER BY 1"
+        )
+        return [(name, sorted(self.sql(f"SELECT t::text FROM {name} t"))) for (name,) in names]
+
+    def close(self):
+        self.server.drop(self.database)
+
+
+class Bench:
+    """A running kernel, the person's database, and callers."""
+
+    def __init__(self, kernel, database):
         self.kernel = kernel
-        self.path = path
+        self.database = database
+        self.sql = database.sql
+        self.dump = database.dump
 
     def agent(self, name="juno", *, session="s1", turn="t1", tables=("main.*",)):
         scope = Scope(tables=tuple(tables))
@@ -41,31 +103,28 @@ class Bench:
     async def preview(self, act, **more):
         return (await self.person(present=bool(more.get("force"))).call("undo.preview", id=act, **more)).plan
 
-    def sql(self, *statements):
-        """What the person does by hand, with another program; the rows of the last statement."""
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
-            db.execute("PRAGMA foreign_keys = ON")
-            found = []
-            for statement in statements:
-                found = db.execute(statement).fetchall()
-            return found
-
-    def dump(self):
-        """Everything in the person's own tables."""
-        with closing(sqlite3.connect(self.path)) as db:
-            return [line for line in db.iterdump() if "takeback_" not in line]
+    async def acts(self):
+        return (await self.person().undo.list()).acts
 
     def journal(self):
-        """The journal's entries: kind and whether each is taken back."""
+        """The journal's entries: kind, and whether each is taken back."""
         return self.sql("SELECT kind, undone_in IS NOT NULL FROM takeback_journal ORDER BY seq")
 
+    def mark(self, *statement):
+        """A statement with the engine's marks for its parameters."""
+        (text,) = statement
+        marks = iter(range(1, 100))
+        return text if self.database.name == "sqlite" else re.sub(r"\?", lambda _: f"${next(marks)}", text)
 
-@pytest.fixture
-def path(tmp_path):
-    file = tmp_path / "person.db"
-    with closing(sqlite3.connect(file)) as db:
-        db.executescript(SCHEMA)
-    return file
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path):
+    if request.param == "sqlite":
+        made = Sqlite(tmp_path)
+    else:
+        made = Postgres(request.getfixturevalue("postgres"))
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -74,8 +133,8 @@ def settings():
 
 
 @pytest.fixture
-async def bench(tmp_path, path, settings):
+async def bench(tmp_path, database, settings):
     async with Kernel(tmp_path / "home", settings=settings, modules=[UndoModule, RowsModule]) as kernel:
-        made = Bench(kernel, path)
-        await made.person().call("rows.connect", name="main", url=f"sqlite:///{path}")
+        made = Bench(kernel, database)
+        await made.person().call("rows.connect", name="main", url=database.url)
         yield made

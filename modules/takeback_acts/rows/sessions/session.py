@@ -85,6 +85,11 @@ class Session(Protocol):
 class Allowed(Protocol):
     """What is asked before a caller's statement runs; each method raises where the answer is no."""
 
+    @property
+    def everything(self) -> bool:
+        """Whether no answer would be no."""
+        ...
+
     def reads(self, tables: Iterable[str], beside: Iterable[str]) -> None:
         """Tables of which something is read; those `beside` are read also to keep their references whole."""
 
