@@ -13,6 +13,7 @@ from psycopg.types.string import TextLoader
 
 from takeback.errors import RefusedError, TakebackError, UsageError
 from takeback_acts.rows.postgres.types import SETTINGS
+from takeback_acts.rows.postgres.wire import Wire
 
 # What a type's text says is kept as it is, but for what Python has the very same of.
 _PYTHON = frozenset({"bool", "int2", "int4", "int8", "oid", "float4", "float8", "bytea", "text[]"})
@@ -36,20 +37,24 @@ class PostgresLink:
     Rows come with int, float, bool and bytes for what is such, and each other value as the text of its type.
     Errors are psycopg's. One thread uses it at a time; `interrupt` alone may be called from another.
 
-    `armed` has what the beginning of a transaction saw, until another statement runs; see `beginning`.
+    `rowcount` is how many rows the last statement changed. `armed` has what the beginning of a transaction
+    saw, until another statement runs; see `beginning`.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
-        self.connection = _connect(conninfo)
-        self._cursor = self._prepare()
+        self.rowcount = 0
         self.prepared: object = None
         self.armed: tuple[Any, ...] | None = None
+        self._open()
 
-    @property
-    def rowcount(self) -> int:
-        """Rows that the last statement changed."""
-        return max(self._cursor.rowcount, 0)
+    def _open(self) -> None:
+        self.connection = _connect(self._conninfo)
+        self._wire = Wire(self.connection)
+        self.prepared = self.armed = None
+        self.execute(_SEARCHED)
+        for name, value in SETTINGS.items():
+            self.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
 
     @property
     def usable(self) -> bool:
@@ -63,24 +68,22 @@ class PostgresLink:
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All the rows a statement gives; of several, which take no parameters, those of the last."""
-        cursor, self.armed = self._cursor, None
-        cursor.execute(sql.encode(), params or None)
-        while cursor.nextset():
-            pass
-        return cursor.fetchall() if cursor.description is not None else []
+        self.armed = None
+        rows, self.rowcount = self._wire.run(sql, params)
+        return rows
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement for each of the rows; how many rows it changed in all."""
         self.armed = None
-        self._cursor.executemany(sql.encode(), rows)
+        with self.connection.cursor() as cursor:
+            cursor.executemany(sql.encode(), rows)
+            self.rowcount = max(cursor.rowcount, 0)
         return self.rowcount
 
     def reconnect(self) -> None:
         """A new connection in place of one that is gone. Raises what `open_link` raises."""
         self.connection.close()
-        self.connection = _connect(self._conninfo)
-        self._cursor = self._prepare()
-        self.prepared = None
+        self._open()
 
     def interrupt(self) -> None:
         """Ends the statement that runs, if one does."""
@@ -89,13 +92,6 @@ class PostgresLink:
     def close(self) -> None:
         """Closes the connection; what is not committed is gone."""
         self.connection.close()
-
-    def _prepare(self) -> psycopg.Cursor[tuple[Any, ...]]:
-        cursor = self.connection.cursor()
-        cursor.execute(_SEARCHED)
-        for name, value in SETTINGS.items():
-            cursor.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
-        return cursor
 
 
 def open_link(url: str) -> PostgresLink:

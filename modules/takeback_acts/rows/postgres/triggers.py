@@ -49,41 +49,46 @@ CREATE TABLE IF NOT EXISTS {schema}.takeback_journal (
 CREATE INDEX IF NOT EXISTS takeback_journal_grp ON {schema}.takeback_journal (grp, seq);
 """
 
+# Each expression costs its making once a transaction, and PERFORM a statement each time: there are few of
+# the one, and the other is only where it is rare.
 _FUNCTION = """
 DECLARE
     kept pg_catalog.text[];
-    older pg_catalog.text[];
-    newer pg_catalog.text[];
     held pg_catalog.text;
 BEGIN
-    IF {is_wider} THEN
-        RAISE EXCEPTION USING ERRCODE = '{changed}', TABLE = {name},
-            MESSAGE = 'takeback does not know the columns of this table any more';
-    END IF;
-    IF {is_unpinned} THEN
+    IF {is_wider} OR {is_unpinned} THEN
+        IF {is_wider} THEN
+            RAISE EXCEPTION USING ERRCODE = '{changed}', TABLE = {name},
+                MESSAGE = 'takeback does not know the columns of this table any more';
+        END IF;
         kept := ARRAY[{settings}];
         PERFORM {pin};
     END IF;
-    IF pg_catalog.textne(TG_OP, 'INSERT') THEN older := ARRAY[{old}]; END IF;
-    IF pg_catalog.textne(TG_OP, 'DELETE') THEN newer := ARRAY[{new}]; END IF;
+    IF {is_spilt} THEN
+        INSERT INTO pg_temp.takeback_captured VALUES ({name},
+            CASE WHEN pg_catalog.textne(TG_OP, 'INSERT') THEN ARRAY[{old}] END,
+            CASE WHEN pg_catalog.textne(TG_OP, 'DELETE') THEN ARRAY[{new}] END);
+    ELSE
+        held := pg_catalog.set_config('takeback.rows',
+            pg_catalog.concat(pg_catalog.current_setting('takeback.rows', true), {element},
+                CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN 'null'
+                    ELSE pg_catalog.textin(pg_catalog.json_out(pg_catalog.array_to_json(ARRAY[{old}]))) END,
+                ',',
+                CASE WHEN pg_catalog.texteq(TG_OP, 'DELETE') THEN 'null'
+                    ELSE pg_catalog.textin(pg_catalog.json_out(pg_catalog.array_to_json(ARRAY[{new}]))) END,
+                '],'),
+            true);
+        IF pg_catalog.int4gt(pg_catalog.octet_length(held), {most}) THEN
+            IF pg_catalog.to_regclass('pg_temp.takeback_captured') IS NULL THEN
+                CREATE TEMPORARY TABLE takeback_captured
+                    (t pg_catalog.text, o pg_catalog.text[], n pg_catalog.text[]) ON COMMIT DROP;
+                GRANT ALL ON pg_temp.takeback_captured TO PUBLIC;
+            END IF;
+            PERFORM pg_catalog.set_config('takeback.spilt', 'on', true);
+        END IF;
+    END IF;
     IF kept IS NOT NULL THEN
         PERFORM {unpin};
-    END IF;
-    IF pg_catalog.texteq(pg_catalog.current_setting('takeback.spilt', true), 'on') THEN
-        INSERT INTO pg_temp.takeback_captured VALUES ({name}, older, newer);
-        RETURN NULL;
-    END IF;
-    held := pg_catalog.concat(pg_catalog.current_setting('takeback.rows', true), {element},
-        COALESCE(pg_catalog.textin(pg_catalog.json_out(pg_catalog.array_to_json(older))), 'null'), ',',
-        COALESCE(pg_catalog.textin(pg_catalog.json_out(pg_catalog.array_to_json(newer))), 'null'), '],');
-    PERFORM pg_catalog.set_config('takeback.rows', held, true);
-    IF pg_catalog.int4gt(pg_catalog.octet_length(held), {most}) THEN
-        IF pg_catalog.to_regclass('pg_temp.takeback_captured') IS NULL THEN
-            CREATE TEMPORARY TABLE takeback_captured
-                (t pg_catalog.text, o pg_catalog.text[], n pg_catalog.text[]) ON COMMIT DROP;
-            GRANT ALL ON pg_temp.takeback_captured TO PUBLIC;
-        END IF;
-        PERFORM pg_catalog.set_config('takeback.spilt', 'on', true);
     END IF;
     RETURN NULL;
 END
@@ -160,6 +165,7 @@ def _body(table: PostgresTable) -> str:
         changed=CHANGED,
         name=literal(table.name),
         element=literal(f"[{json.dumps(table.name)},"),
+        is_spilt="pg_catalog.texteq(pg_catalog.current_setting('takeback.spilt', true), 'on')",
         is_unpinned=f"pg_catalog.textne(pg_catalog.concat({settings}), {pinned})",
         settings=settings,
         pin=", ".join(_set(name, literal(value)) for name, value in PINS.items()),
