@@ -86,13 +86,16 @@ class Common:
         return made
 
     def act(self, *statements: Any, grp: str = "juno") -> str:
-        ledger, id = self.ledger, self.new_id()
-
         def body(link: Any) -> None:
             for each in statements:
                 sql, params = (each, ()) if isinstance(each, str) else each
                 link.execute(sql, params)
 
+        return self.act_of(body, grp=grp)
+
+    def act_of(self, body: Any, grp: str = "juno") -> str:
+        """One journaled act that does whatever the body does; its id."""
+        ledger, id = self.ledger, self.new_id()
         entry = Entry(id, f"2026-11-30T09:00:{int(id[3:]) % 60:02}.000Z", grp, "", "rows.execute")
         self.written = self._transaction(lambda: ledger.write(self.link, entry, body))
         return id
@@ -121,6 +124,21 @@ class Common:
         finally:
             self.dialect.rollback(self.link)
 
+    def entries(self, *ids: str) -> list[Any]:
+        """What the journal has of these ids."""
+        ledger = self.ledger
+        self.dialect.begin(self.link)
+        try:
+            return ledger.entries(self.link, ids=ids)
+        finally:
+            self.dialect.rollback(self.link)
+
+    def values(self, *values: Any) -> tuple[Any, ...]:
+        """Values as images hold them: PostgreSQL's are text."""
+        return values if self.name == "sqlite" else tuple(None if v is None else str(v) for v in values)
+
+    key = values
+
     def conflicts(self, taken: Taken) -> list[Effect]:
         assert not taken.clean
         assert taken.changes == []
@@ -131,6 +149,7 @@ class SqliteEngine(Common):
     """A file, our connection with the journal, and the stranger's."""
 
     name = "sqlite"
+    errors = sqlite3.Error
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "person.db"

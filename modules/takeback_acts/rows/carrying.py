@@ -39,6 +39,7 @@ class Carrier:
         self._dialect = dialect
         self._catalog = catalog
         self._rules = rules
+        self._strange: set[str] = set()
 
     def carry(self, overlay: Overlay, planned: Sequence[Change], id: str) -> Carried:
         """Does it; the caller takes it back when the effects have a conflict among them.
@@ -58,6 +59,8 @@ class Carrier:
             actual = net(events, self._catalog)
             strays = verifying.strays(overlay, planned, actual)
         effects = [effect for stray in strays for effect in self._told(overlay, stray, planned)]
+        why = "it would change, and can't be journaled"
+        effects += [Effect("", name, (), "", "conflict", why) for name in sorted(self._strange)]
         broken = self._dialect.settle(self._link, self._catalog, actual)
         if broken is not None:
             effects.append(constraint(broken, None))
@@ -68,7 +71,11 @@ class Carrier:
     def _collected(self) -> list[Event]:
         events = self._dialect.collect(self._link, self._catalog)
         outside = self._rules.outside
-        return [event for event in events if event.table not in outside] if outside else events
+        if outside or any(event.before is None and event.after is None for event in events):
+            events = [event for event in events if event.table not in outside]
+            self._strange |= {event.table for event in events} - self._catalog.tables.keys()
+            events = [event for event in events if event.table not in self._strange]
+        return events
 
     def _told(self, overlay: Overlay, stray: Stray, planned: Sequence[Change]) -> list[Effect]:
         table = self._catalog.tables[stray.change.table]

@@ -89,7 +89,7 @@ class Capture:
         cursor = link.connection.cursor()
         before, link.connection.text_factory = link.connection.text_factory, bytes
         try:
-            for row in cursor.execute(self._reads[number]):
+            for row in cursor.execute(self._reads[number]).fetchall():
                 for place, value in enumerate(row[2:]):
                     if isinstance(value, bytes) and not _is_text(value):
                         column = table.columns[place % len(table.columns)]
@@ -189,11 +189,12 @@ def _care(number: int, table: SqliteTable, careful: bool) -> tuple[str, Any]:
         if index.columns and not index.of_key
     ]
     columns = ", ".join(quoted(name) for name in table.names)
+    values = ", ".join(f"v{place}" for place in range(len(table.names)))
 
     def note(besides: str) -> str:
         clear = f"DELETE FROM {_MAYBE} WHERE t = {number};"
         return clear + "".join(
-            f"INSERT INTO {_MAYBE} SELECT {number}, {columns} FROM main.{quoted(table.name)}"
+            f"INSERT INTO {_MAYBE} (t, {values}) SELECT {number}, {columns} FROM main.{quoted(table.name)}"
             f" WHERE ({way}){besides};"
             for way in ways
         )
@@ -230,8 +231,8 @@ def _straight(events: list[Event], tables: Mapping[str, Table]) -> list[Event]:
     made = []
     for event in events:
         name, before, after = event
-        table = tables[name]
         if before is not None:
+            table = tables[name]
             last, earlier = now.get((name, table.identify(table.key_of(before))), (None, []))
             if (
                 last is not None
