@@ -128,7 +128,7 @@ class Types:
         """SQL that is the text of `value`, which is SQL of that type."""
         base = self.base(oid)
         given = value if base.oid == oid else f"({value})::{base.sql}"
-        if base.schema == "pg_catalog" and base.name in ("text", "varchar", "xml"):
+        if base.schema == "pg_catalog" and base.name in ("text", "varchar", "xml", "refcursor"):
             # The cast of xml gives all of the document, where its output function leaves out the encoding.
             return f"({value})::pg_catalog.text"
         return f"pg_catalog.textin({base.output}({given}))"

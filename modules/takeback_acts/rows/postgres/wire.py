@@ -41,8 +41,8 @@ class Wire:
         self._number = 0
 
     def run(self, sql: str, params: Sequence[Any]) -> tuple[list[tuple[Any, ...]], int]:
-        """The rows that a statement gives, and how many it changed; of several, which take no parameters, those
-        of the last. Raises psycopg's errors."""
+        """The rows that a statement gives, and how many it changed; of several, which take no parameters,
+        those of the last. Raises psycopg's errors."""
         if not params:
             return self._outcome(self._server.exec_(sql.encode()))
         statement = self._statement(sql)
