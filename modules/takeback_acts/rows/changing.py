@@ -125,7 +125,7 @@ class _Permit:
         self._catalog = catalog
         for name in self._named:
             if name.lower().rpartition(".")[2].startswith("takeback_"):
-                raise NotFoundError("rows.table", f"Database {self._database} has no table {name:.200}")
+                find(Catalog({}, {}), None, self._database, name)
         target = find(catalog, self._scope, self._database, self._target)
         _require_within(self._rules, target.name)
         self._require([target.name, *(_resolved(catalog, name) for name in self._named)])
@@ -157,7 +157,19 @@ def find(catalog: Catalog, scope: Scope | None, database: str, name: str) -> Tab
     """
     resolved = _resolved(catalog, name)
     scopes.require(scope, database, [resolved])
-    return catalog.table(resolved)
+    if resolved in catalog.tables:
+        return catalog.tables[resolved]
+    if resolved in catalog.refused:
+        raise RefusedError(
+            "rows.unjournaled",
+            f"{database}.{name:.200} can't be changed so that it could be taken back: {catalog.refused[resolved]}",
+            "Give it what it lacks, then try again; the database's own tools can change it as it is.",
+        )
+    raise NotFoundError(
+        "rows.table",
+        f"Database {database} has no table {name:.200}",
+        "`rows.tables` lists those you may touch.",
+    )
 
 
 def _require_within(rules: Rules, table: str) -> None:

@@ -50,7 +50,11 @@ def typed(database: str, dialect: Dialect, error: Exception) -> TakebackError | 
         return _of_postgresql(database, state, error)
     if dialect.name == "sqlite":
         return of_sqlite(database, error)
-    return unreachable(database) if _is_driver(error, "psycopg") else None
+    if not _is_driver(error, "psycopg"):
+        return None
+    # Without a state it is the connection that failed, or psycopg that would not even ask.
+    lost = type(error).__name__ in ("OperationalError", "InterfaceError", "ConnectionTimeout")
+    return unreachable(database) if lost else parameters()
 
 
 def constraint(database: str, broken: Violation) -> ConflictError:
@@ -99,6 +103,13 @@ def busy(database: str) -> TakebackError:
     )
 
 
+def parameters(database: str = "") -> UsageError:
+    """The marks of a statement and its parameters do not go together."""
+    return UsageError(
+        "rows.parameters", "The statement has another number of parameters", "Give one for each mark."
+    )
+
+
 def statement(why: str) -> UsageError:
     """A statement can't be understood."""
     return UsageError(
@@ -130,9 +141,7 @@ def _of_python(error: sqlite3.Error) -> TakebackError:
     if "one statement" in words:
         return statement("There are two statements in one")
     if "binding" in words.lower():
-        return UsageError(
-            "rows.parameters", "The statement has another number of parameters", "Give one for each mark."
-        )
+        return parameters()
     return unfit("A value is of a type that the database has not")
 
 
@@ -293,6 +302,9 @@ _STATES: Mapping[str, Callable[[str], TakebackError]] = {
     "40001": busy,
     "40P01": busy,
     "55P03": busy,
+    "08P01": parameters,
+    "42P02": parameters,
+    "42P18": parameters,
     "42501": _privilege,
     "42601": _no_statement,
     "42804": _no_value,

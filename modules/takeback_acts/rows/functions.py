@@ -27,7 +27,7 @@ _TIMES = """
 """
 _DOCUMENTS = """
     array_agg array_append array_cat array_concat array_length array_position array_prepend
-    array_remove array_replace array_size array_to_string cardinality explode generate_series json
+    array_remove array_replace array_size array_to_string cardinality explode exploding_generate_series generate_series json
     json_agg json_array json_array_length json_build_array json_build_object json_each json_extract
     json_extract_scalar json_group_array json_group_object json_insert json_object json_object_agg
     json_patch json_quote json_remove json_replace json_set json_tree json_type json_valid jsonb

@@ -82,11 +82,10 @@ class PostgresSession:
         return self.catalog
 
     def snapshot(self, fn: Callable[[Link], T]) -> T:
-        """What `fn` finds when all that it reads is of one moment."""
+        """What `fn` finds in a transaction that can't write; each of its statements sees one moment."""
         reader = self.reader
         self._dialect.begin(reader, limits=self._limits, read_only=True)
         try:
-            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             return fn(reader)
         finally:
             self._dialect.rollback(reader)

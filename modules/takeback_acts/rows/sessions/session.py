@@ -45,7 +45,7 @@ class Session(Protocol):
         ...
 
     def snapshot(self, fn: Callable[[Link], T]) -> T:
-        """What `fn` finds when all that it reads is of one moment."""
+        """What `fn` finds in a transaction that can't write."""
         ...
 
     def run(self, statement: Statement, sql: str, values: Sequence[Any], allowed: Allowed) -> None:

@@ -151,9 +151,17 @@ class SqliteSession:
             raise
         finally:
             connection.set_authorizer(None)
-        for table in sorted(found.written - self._outside):
-            self.catalog.table(table)
+        for table in sorted(found.written - self._outside - self.catalog.tables.keys()):
+            raise self._not_captured(table)
         return found
+
+    def _not_captured(self, table: str) -> RefusedError:
+        why = self.catalog.refused.get(table, "it is none that takeback knows")
+        return RefusedError(
+            "rows.unjournaled",
+            f"The statement could also change {table:.200}, which can't be taken back: {why}",
+            "If a trigger keeps it, declare it in [rows] outside; else give it what it lacks.",
+        )
 
     def _kinds(self) -> dict[str, str]:
         """What the names of the schema are: `trigger`, `view`, `virtual`, `shadow` or `table`."""
