@@ -7,13 +7,14 @@ from contextlib import suppress
 
 import psycopg
 
-from takeback.errors import ConflictError, RefusedError, TakebackError
+from takeback.errors import TakebackError
 from takeback_acts.rows.changes import Change, Event
 from takeback_acts.rows.dialect import Link, Violation
-from takeback_acts.rows.postgres import beginning, capture, introspection, rows, triggers, violations
+from takeback_acts.rows.postgres import beginning, capture, introspection, rows, violations
 from takeback_acts.rows.postgres.introspection import PostgresCatalog, PostgresTable, Reader
 from takeback_acts.rows.postgres.link import PostgresLink
 from takeback_acts.rows.postgres.order import ordered
+from takeback_acts.rows.postgres.refusals import known
 from takeback_acts.rows.postgres.types import quoted
 from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
 
@@ -40,11 +41,18 @@ class PostgresDialect:
         return self._catalog
 
     def refresh(self, link: Link, catalog: Catalog) -> Catalog:
-        seen = link.armed if isinstance(link, PostgresLink) else None
-        if catalog is not self._catalog:
-            return self.catalog(link)
-        stamp = seen or link.execute(introspection.stamp_sql(catalog.tables.values()))[0]
-        return catalog if introspection.unchanged(catalog, stamp) else self.catalog(link)
+        if catalog is self._catalog and not self._differs(link, catalog):
+            return catalog
+        return self.catalog(link)
+
+    def _differs(self, link: Link, catalog: Catalog) -> bool:
+        """Right after the beginning of a transaction it is enough to know of new tables and columns: of the
+        rest a trigger speaks up, when it does not know its table any more."""
+        if isinstance(link, PostgresLink):
+            stale, link.stale = link.stale, False
+            if stale or link.armed:
+                return stale or not introspection.unchanged(catalog, link.armed or ())
+        return introspection.shape(link) != _own(catalog).shape
 
     def install(self, link: Link, catalog: Catalog) -> None:
         capture.install(link, _own(catalog))
@@ -106,32 +114,6 @@ class PostgresDialect:
     def violation(self, error: BaseException) -> Violation | None:
         return violations.violation(error, self._catalog)
 
-    def refusal(self, error: BaseException) -> TakebackError | None:
-        """What a trigger of ours refused a statement for; None when the error is another."""
-        state = getattr(error, "sqlstate", None)
-        table = getattr(getattr(error, "diag", None), "table_name", None) or "a table"
-        if state == triggers.CHANGED:
-            return ConflictError(
-                "rows.changed",
-                f"The columns of {table} have changed since the database was looked at.",
-                "Try again: it is looked at anew.",
-                retryable=True,
-            )
-        if state == triggers.TRUNCATED:
-            return RefusedError(
-                "rows.truncate", f"TRUNCATE of {table} can't be taken back.", "Use DELETE, which can."
-            )
-        if state == triggers.UNJOURNALED:
-            return RefusedError("rows.unjournaled", f"{table} can't be journaled: {self._reason(error)}.")
-        return None
-
-    def _reason(self, error: BaseException) -> str:
-        diagnosis = getattr(error, "diag", None)
-        if self._catalog is None or diagnosis is None:
-            return "see `rows.tables`"
-        name = self._catalog.relations.get((diagnosis.schema_name or "", diagnosis.table_name or ""), "")
-        return self._catalog.refused.get(name, "see `rows.tables`")
-
     # -- capture -----------------------------------------------------------------------------------------
 
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
@@ -143,19 +125,26 @@ class PostgresDialect:
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
         return ordered(capture.collect(link, _own(catalog)), catalog.tables)
 
+    def captured(self, link: Link, catalog: Catalog) -> int | None:
+        return None
+
     # -- rows --------------------------------------------------------------------------------------------
 
     def read(self, link: Link, table: Table, keys: Iterable[Key], *, lock: bool = False) -> dict[Key, Image]:
-        return rows.read(link, _table(table), keys, lock=lock)
+        with known(table.name):
+            return rows.read(link, _table(table), keys, lock=lock)
 
     def insert(self, link: Link, table: Table, images: Sequence[Image]) -> None:
-        rows.insert(link, _table(table), images)
+        with known(table.name):
+            rows.insert(link, _table(table), images)
 
     def update(self, link: Link, table: Table, sets: Sequence[tuple[Key, Mapping[str, Value]]]) -> None:
-        rows.update(link, _table(table), sets)
+        with known(table.name):
+            rows.update(link, _table(table), sets)
 
     def delete(self, link: Link, table: Table, keys: Sequence[Key]) -> None:
-        rows.delete(link, _table(table), keys)
+        with known(table.name):
+            rows.delete(link, _table(table), keys)
 
     def defaults(self, link: Link, table: Table, columns: Sequence[str]) -> tuple[Value, ...]:
         return rows.defaults(link, _table(table), columns)

@@ -83,6 +83,32 @@ SELECT coalesce((SELECT c.oid::int8 FROM pg_catalog.pg_class c WHERE c.relkind I
         WHERE t.tgrelid = ANY({oids}) AND t.tgname = 'takeback_capture' AND t.tgenabled = 'O')::int8,
     {wider}
 """
+# All that a catalog is made of, or what can't change without it.
+_SHAPE = """
+SELECT pg_catalog.md5(pg_catalog.concat(
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, n.nspname, c.relname, c.relowner,
+            c.relhasrules, c.relforcerowsecurity, c.relispartition), ';' ORDER BY c.oid)
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND c.oid >= 16384
+            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', a.attrelid, a.attnum, a.attname, a.atttypid,
+            a.atttypmod, a.attnotnull, a.attgenerated, a.attidentity, a.attcollation, a.atthasdef,
+            a.attisdropped), ';' ORDER BY a.attrelid, a.attnum)
+        FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+        WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND c.oid >= 16384 AND a.attnum > 0
+            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(d.oid::int8))
+        FROM pg_catalog.pg_attrdef d),
+    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(k.oid::int8))
+        FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+        WHERE NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(i.indexrelid::int8))
+        FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+        WHERE i.indisunique AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', t.oid, t.tgenabled), ';' ORDER BY t.oid)
+        FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal
+            AND NOT pg_catalog.starts_with(t.tgname::text, 'takeback_'))))
+"""
 _MOST_STAMPED = 200
 
 
@@ -140,6 +166,7 @@ class PostgresCatalog(Catalog):
     partitions: tuple[Guarded, ...] = ()
     late: tuple[str, ...] = ()
     relations: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,6 +199,7 @@ class Reader:
     def __init__(self, link: Link, outside: Container[str] = ()) -> None:
         self._outside = outside
         self._link = link
+        self._shape = shape(link)
         found = [_Relation(*row) for row in link.execute(_RELATIONS)]
         self._all = {relation.oid: relation for relation in found}
         self._relations = [relation for relation in found if not relation.partition]
@@ -214,6 +242,7 @@ class Reader:
                 if name in tables and part.kind != "f"
             ),
             relations=self._names(),
+            shape=self._shape,
         )
 
     def _by_table(self, sql: str) -> dict[int, list[tuple[Any, ...]]]:
@@ -357,6 +386,11 @@ def stamp_sql(tables: Iterable[Table]) -> str:
     looked_at = _looked_at(tables)
     wider = " OR ".join(wider_sql(table) for table in looked_at) or "false"
     return _STAMP.format(oids=f"'{_array(table.oid for table in looked_at)}'::pg_catalog.oid[]", wider=wider)
+
+
+def shape(link: Link) -> str:
+    """What changes with whatever a catalog is made of; it takes longer than a stamp."""
+    return str(link.execute(_SHAPE)[0][0])
 
 
 def unchanged(catalog: Catalog, stamp: tuple[object, ...]) -> bool:

@@ -11,7 +11,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.string import TextLoader
 
-from takeback.errors import RefusedError, TakebackError, UsageError
+from takeback.errors import ConflictError, RefusedError, TakebackError, UsageError
 from takeback_acts.rows.postgres.types import SETTINGS
 from takeback_acts.rows.postgres.wire import Wire
 
@@ -38,13 +38,15 @@ class PostgresLink:
     Errors are psycopg's. One thread uses it at a time; `interrupt` alone may be called from another.
 
     `rowcount` is how many rows the last statement changed. `armed` has what the beginning of a transaction
-    saw, until another statement runs; see `beginning`.
+    saw, until another statement runs, and `prepared` for which catalog it is; see `beginning`. `stale` tells
+    that a trigger of ours did not know its table any more.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self.rowcount = 0
         self.prepared: object = None
+        self.stale = False
         self.armed: tuple[Any, ...] | None = None
         self._open()
 
@@ -69,7 +71,11 @@ class PostgresLink:
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All the rows a statement gives; of several, which take no parameters, those of the last."""
         self.armed = None
-        rows, self.rowcount = self._wire.run(sql, params)
+        try:
+            rows, self.rowcount = self._wire.run(sql, params)
+        except ConflictError:
+            self.stale = True
+            raise
         return rows
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:

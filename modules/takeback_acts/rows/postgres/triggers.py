@@ -16,16 +16,13 @@ import json
 from collections.abc import Iterator
 
 from takeback_acts.rows.postgres.introspection import Guarded, PostgresCatalog, PostgresTable, wider_sql
+from takeback_acts.rows.postgres.refusals import CHANGED, TRUNCATED, UNJOURNALED
 from takeback_acts.rows.postgres.types import PINS
 
 CAPTURE = "takeback_capture"
 REFUSE = "takeback_refuse"
 KEEP = "takeback_keep"
 SPILL = "pg_temp.takeback_captured"
-
-CHANGED = "TB001"
-TRUNCATED = "TB002"
-UNJOURNALED = "TB003"
 
 _MOST_HELD = 8192
 

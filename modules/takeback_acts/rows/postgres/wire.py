@@ -14,6 +14,8 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 
+from takeback_acts.rows.postgres.refusals import refusal
+
 _MARK = re.compile(r"%(.?)", re.DOTALL)
 _MOST_PREPARED = 256
 _DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
@@ -42,7 +44,7 @@ class Wire:
 
     def run(self, sql: str, params: Sequence[Any]) -> tuple[list[tuple[Any, ...]], int]:
         """The rows that a statement gives, and how many it changed; of several, which take no parameters,
-        those of the last. Raises psycopg's errors."""
+        those of the last. Raises psycopg's errors, and in their place what our triggers say."""
         if not params:
             return self._outcome(self._server.exec_(sql.encode()))
         statement = self._statement(sql)
@@ -98,7 +100,11 @@ class Wire:
         if status in _COPYING:
             self._server.finish()
             raise psycopg.ProgrammingError("COPY is no statement that can be run here")
-        raise errors.error_from_result(result)
+        error = errors.error_from_result(result)
+        refused = refusal(error)
+        if refused is None:
+            raise error
+        raise refused from error
 
 
 def _numbered(sql: str) -> tuple[bytes, int]:
