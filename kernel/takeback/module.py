@@ -166,6 +166,13 @@ class Module:
         that is rolled back: what it raises then refuses the rewind, with everything as before.
         """
 
+    def amend(self, tx: Transaction, rewound: Rewound) -> Rewound:
+        """Say what else is known of a rewind that this module asked for, before anybody hears of it.
+
+        Called in the same transactions as `on_rewind`, which all modules then get with what this answers.
+        """
+        return rewound
+
     async def checks(self) -> list[Check]:
         """What `takeback doctor` should know of this module."""
         return []

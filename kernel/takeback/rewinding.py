@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from takeback.errors import TakebackError
 from takeback.module import Module
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class Rewound:
     it is, None when everybody's of that name is meant. `run` is the undo that took acts back and `key` the
     one it was asked with, None when nothing was taken back. With a `text` the conversation was edited: the
     message of that turn says this now, and what the vanished `turns` did, it among them, is over for good.
+    `asker` is the module that asked for it and knows more of it than the undo, `owner` the one that keeps the
+    conversation's messages; without them it does not happen.
     """
 
     session: str
@@ -30,6 +33,8 @@ class Rewound:
     key: str | None = None
     text: str | None = None
     turns: tuple[str, ...] = ()
+    asker: str | None = None
+    owner: str | None = None
 
 
 class Rewinders:
@@ -39,8 +44,31 @@ class Rewinders:
         self._lives = lives
 
     def tell(self, tx: Transaction, rewound: Rewound) -> None:
-        """Call `on_rewind` of the modules, by name; what one raises is raised, and the transaction ends."""
+        """Have the asker `amend` it, then call `on_rewind` of the modules, by name, once each.
+
+        What one raises is raised, and the transaction ends. Raises TakebackError `session.away` where the
+        asker or the owner does not run.
+        """
+        if rewound.asker is not None:
+            rewound = self._required(rewound.asker).amend(tx, rewound)
+        if rewound.owner is not None:
+            self._required(rewound.owner)
         for _, life in sorted(self._lives.items()):
             module = life.module
-            if module is not None and type(module).on_rewind is not Module.on_rewind:
+            if module is not None and _listens(module):
                 module.on_rewind(tx, rewound)
+
+    def _required(self, name: str) -> Module:
+        life = self._lives.get(name)
+        if life is None or life.module is None or not _listens(life.module):
+            raise TakebackError(
+                "session.away",
+                f"Module {name:.100} keeps a part of this session, and is not there to change it",
+                "`takeback modules` lists every module, `takeback modules enable NAME` switches one on.",
+                retryable=True,
+            )
+        return life.module
+
+
+def _listens(module: Module) -> bool:
+    return type(module).on_rewind is not Module.on_rewind

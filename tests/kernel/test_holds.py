@@ -1,5 +1,6 @@
 """Sessions that are held while their past is changed, and what modules clear with it."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import anyio
@@ -159,3 +160,25 @@ async def test_a_module_that_is_off_is_not_told(kernel):
     await kernel.store.transaction(
         lambda tx: kernel.supervisor.life("quiet").module.host.rewound(tx, Rewound("s1", None))
     )
+
+
+async def test_who_asked_says_what_all_are_told_and_each_is_told_once(kernel, monkeypatch):
+    heard: list[Rewound] = []
+    monkeypatch.setattr(BookModule, "on_rewind", lambda self, tx, rewound: heard.append(rewound))
+    monkeypatch.setattr(BookModule, "amend", lambda self, tx, rewound: replace(rewound, text="new"))
+    host = kernel.supervisor.life("quiet").module.host
+    asked = Rewound("s1", "t1", asker="book")
+    await kernel.store.transaction(lambda tx: host.rewound(tx, asked))
+    assert heard == [replace(asked, text="new")]
+
+
+@pytest.mark.parametrize("part", ["asker", "owner"])
+@pytest.mark.parametrize("name", ["book", "quiet", "nobody"])
+async def test_without_who_keeps_a_part_of_it_the_past_stays(kernel, part, name):
+    """One is off, one keeps nothing, one does not exist; it is a kind of error that time mends."""
+    await kernel.supervisor.disable("book")
+    host = kernel.supervisor.life("quiet").module.host
+    with pytest.raises(TakebackError) as refused:
+        await kernel.store.transaction(lambda tx: host.rewound(tx, Rewound("s1", None, **{part: name})))
+    error = refused.value
+    assert (error.code, error.retryable, error.kind) == ("session.away", True, "failed")
