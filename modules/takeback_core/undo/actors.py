@@ -70,6 +70,11 @@ def _asking(ctx: Context) -> list[Caller]:
     return [Caller.parse(label) for label in (first, *(one for one in others if one not in _PASSES_ON))]
 
 
+def asker_of(ctx: Context) -> str | None:
+    """The module that passes on what it was asked, and has more of its own to change with it."""
+    return Caller.parse(ctx.caller).name if ctx.caller in _PASSES_ON else None
+
+
 def _may(caller: Caller, actor: Caller) -> bool:
     return caller.kind == "person" or caller.same_actor(actor)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.context import Context
+from takeback_core.undo import rows
 from takeback_core.undo.actors import limits
 from takeback_core.undo.rows import Database
 from takeback_core.undo.session_models import (
@@ -16,6 +17,8 @@ from takeback_core.undo.session_models import (
 
 _WHO = "coalesce(a.agent, a.actor)"
 _STANDS = "a.state IN ('done', 'failed')"
+# What a turn did that has vanished from its conversation is nobody's turn any more.
+_IN_SIGHT = f"a.reason IS NOT '{rows.EDITED}'"
 # Each session is found by a step in the index, not by a walk over all of its acts.
 _NAMES = """
     WITH RECURSIVE name(session) AS (
@@ -36,7 +39,7 @@ def sessions(db: Database, ctx: Context, args: SessionsOf) -> SessionsActed:
     if args.agent is not None:
         where, values = f"{where} AND {_WHO} = ?", [*values, args.agent]
     sql = (
-        f"SELECT {_WHO} AS agent, min(a.at) AS at, max(a.at) AS last, count(*) AS acts"
+        f"SELECT {_WHO} AS agent, min(a.at) AS at, max(a.at) AS last, sum({_IN_SIGHT}) AS acts"
         f" FROM undo_acted a WHERE a.session = ? AND a.role = 'act' AND {where} GROUP BY {_WHO}"
         " ORDER BY max(a.seq) DESC"
     )
@@ -44,20 +47,23 @@ def sessions(db: Database, ctx: Context, args: SessionsOf) -> SessionsActed:
     for name in names:
         if len(found) >= args.limit:
             break
-        rows = map(dict, db.execute(sql, [name, *values]))
-        found += [SessionActed(session=name, **row) for row in rows]
+        acted = map(dict, db.execute(sql, [name, *values]))
+        found += [SessionActed(session=name, **one) for one in acted]
     return SessionsActed(sessions=found[: args.limit])
 
 
 def turns(db: Database, ctx: Context, args: TurnsOf) -> TurnsActed:
-    """The turns of a session in the order in which each first acted; None is what belongs to no message."""
+    """The turns of a session in the order in which each first acted; None is what belongs to no message.
+
+    What vanished with an edit is left out.
+    """
     where, values = limits(ctx)
     if args.agent is not None:
         where, values = f"{where} AND {_WHO} = ?", [*values, args.agent]
     sql = (
         f"SELECT a.turn, min(a.at) AS at, count(*) AS acts, sum({_STANDS}) AS standing"
-        f" FROM undo_acted a WHERE a.session = ? AND a.role = 'act' AND {where}"
+        f" FROM undo_acted a WHERE a.session = ? AND a.role = 'act' AND {_IN_SIGHT} AND {where}"
         " GROUP BY a.turn ORDER BY min(a.seq)"
     )
-    rows = map(dict, db.execute(sql, [args.session, *values]))
-    return TurnsActed(turns=[TurnActed(**row) for row in rows])
+    acted = map(dict, db.execute(sql, [args.session, *values]))
+    return TurnsActed(turns=[TurnActed(**one) for one in acted])

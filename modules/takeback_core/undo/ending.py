@@ -50,21 +50,22 @@ class Ending:
 def close_edited(tx: Transaction, rewound: Rewound) -> None:
     """Close what vanished turns did: what of it stands can't be taken back, the rest not be redone.
 
+    What is still open is closed as soon as it is settled.
+
     Everything from the first act of such a turn on goes with it, as a rewind to that turn would take it.
     """
-    marks = ", ".join("?" * len(rewound.turns))
-    whose, values = "session = ? AND role = 'act'", [rewound.session]
+    whose, values = f"session = ? AND role = 'act' AND reason IS NOT '{rows.EDITED}'", [rewound.session]
     if rewound.agent is not None:
         whose, values = f"{whose} AND {_WHO} = ?", [*values, rewound.agent]
-    first = tx.execute(
-        f"SELECT min(seq) FROM undo_acted WHERE {whose} AND turn IN ({marks})", [*values, *rewound.turns]
-    ).fetchone()[0]
+    named = f"{whose} AND turn IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT min(seq) FROM undo_acted WHERE {named}"
+    first = tx.execute(sql, [*values, rows.dumps(rewound.turns)]).fetchone()[0]
     if first is None:
         return
     since = [*values, first]
     tx.execute(
         "UPDATE undo_acted SET state = CASE WHEN state IN ('done', 'failed') THEN 'final' ELSE state END,"
         f" reason = '{rows.EDITED}' WHERE {whose} AND seq >= ?"
-        " AND state IN ('done', 'failed', 'undone', 'final')",
+        " AND state <> 'abandoned'",
         since,
     )

@@ -15,18 +15,19 @@ from takeback import Check, Context, Host, Module, tool
 from takeback.errors import RefusedError, TakebackError
 from takeback.rewinding import Rewound
 from takeback.store import Transaction
+from takeback.taps import Taps
 from takeback_core.undo import conversing, models, retention, rows, schema, selection, session_models
 from takeback_core.undo.actors import Actors, standing
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.ending import Ending, close_edited
 from takeback_core.undo.inverse import InverseCheck
+from takeback_core.undo.keys import keyed
 from takeback_core.undo.listing import page, recorded
 from takeback_core.undo.planner import Planner, require_force
 from takeback_core.undo.recorder import Recorder
 from takeback_core.undo.runner import Runner
 from takeback_core.undo.running import Running
 from takeback_core.undo.settling import Settler, settle_by_word
-from takeback_core.undo.taps import Taps
 from takeback_core.undo.undoing import Request, Undoing
 from takeback_core.undo.witness import Told, tell
 
@@ -74,7 +75,7 @@ class UndoModule(Module):
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
         """Look back at what a crash left, keep the retention, and forget who the assistant was on changes."""
-        self._taps = Taps(tasks)
+        self._taps = Taps[models.Outcome](tasks)
         self._settling = anyio.Lock()
         await self._settler.look_back()
         stop = self.host.events.on("agents.changed", lambda seq, event: self._actors.forget())
@@ -164,6 +165,11 @@ class UndoModule(Module):
     async def turns(self, ctx: Context, args: session_models.TurnsOf) -> session_models.TurnsActed:
         """List the turns of a session, oldest first."""
         return await self._store.read(lambda db: conversing.turns(db, ctx, args))
+
+    @tool(effect="read", reach=("modules",))
+    async def keyed(self, ctx: Context, args: session_models.Keyed) -> session_models.KeyedUndo:
+        """Tell what became of the undo that was asked for with a key nobody else has."""
+        return await self._store.read(lambda db: keyed(db, args.key))
 
     @tool(effect="read", reach=("modules",))
     async def recorded(self, ctx: Context, args: models.RecordedOn) -> models.Acts:
@@ -265,7 +271,7 @@ class UndoModule(Module):
             await self._recorder.confirm_again()
             if self._runner.held:
                 await self.host.ctx.call("undo.settle_crashed")
-            past = request.past
+            past = request.past(ctx)
             with self.host.tools.holds.hold(ctx, past.session) if past is not None else nullcontext():
                 return await self._undoing.undo(ctx, request)
 

@@ -132,7 +132,8 @@ class Recorder:
 
         One that has been settled since it was read keeps what it has.
         """
-        final = told.state == "done" and row.inverse_tool is None and row.reason is not None
+        closed = row.reason == rows.EDITED or (row.inverse_tool is None and row.reason is not None)
+        final = told.state == "done" and closed
         state: State = "final" if final else told.state
         if not rows.stands(tx, row.id, state):
             now = rows.one(tx, row.id)

@@ -33,12 +33,16 @@ class RunSubject(BaseModel):
 
 
 class Past(BaseModel):
-    """The past that a rewind ends: of a session, an agent's, from a turn on; and its key."""
+    """The past that a rewind ends: of a session, an agent's, from a turn on; and its key.
+
+    `asker` is the module that asked for it with that key and has more to change in the end.
+    """
 
     session: str
     turn: str | None
     agent: str | None
     key: str | None
+    asker: str | None = None
 
 
 class RunRecord(BaseModel):

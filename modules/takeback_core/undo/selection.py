@@ -91,7 +91,7 @@ def to_rewind(db: Database, ctx: Context, args: models.Selection) -> Chosen:
     where, values = limits(ctx)
     conditions = [where, f"a.role = 'act' AND a.reason IS NOT '{rows.EDITED}'"]
     parameters = list[object](values)
-    for column, value in (("session", args.session), ("agent", args.agent)):
+    for column, value in (("session", args.session), (_actor_column(args.agent), args.agent)):
         if value is not None:
             conditions.append(f"a.{column} = ?")
             parameters.append(value)
@@ -148,6 +148,11 @@ def moment(text: str) -> str:
         raise UsageError(
             "undo.time", f"{text[:40]!r} is not an ISO 8601 time", "Give for example 2026-11-30T09:00:00Z."
         ) from None
+
+
+def _actor_column(agent: str | None) -> str:
+    """What an agent is found by: its name, or the whole label of one who acts without being an agent."""
+    return "actor" if agent is not None and ":" in agent else "agent"
 
 
 def _from_turn(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from takeback_core.undo.models import Plan, Result
+
 
 class SessionsOf(BaseModel):
     """Which sessions to tell of; `limit` bounds the answer."""
@@ -20,6 +22,22 @@ class TurnsOf(BaseModel):
     model_config = ConfigDict(extra="forbid")
     session: str
     agent: str | None = None
+
+
+class Keyed(BaseModel):
+    """The key that an undo was asked for with."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: str
+
+
+class KeyedUndo(BaseModel):
+    """What became of an undo; nothing, where none was made or it was let go, and `open` while it may be."""
+
+    act: str | None = None
+    open: bool = False
+    plan: Plan | None = None
+    results: list[Result] = Field(default_factory=list)
 
 
 class SessionActed(BaseModel):

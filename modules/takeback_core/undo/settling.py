@@ -158,10 +158,11 @@ def settle_by_word(tx: Transaction, row: Row, happened: bool) -> ActState:
         )
     if row.state != "unknown":
         raise ConflictError("undo.settled", f"Act {row.id} is {row.state}, so there is nothing to settle")
-    reason = row.reason if row.inverse_tool is None else "settled by the person"
+    closed = row.inverse_tool is None or row.reason == rows.EDITED
+    reason = row.reason if closed else "settled by the person"
     state: State = "abandoned"
     if happened:
-        state = "final" if row.inverse_tool is None else "done"
+        state = "final" if closed else "done"
     rows.update(tx, row.id, state=state, reason=reason, undone_in=None, redone_in=None)
     for run in (row.undone_in, row.redone_in):
         if run is not None:

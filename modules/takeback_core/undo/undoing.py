@@ -10,7 +10,7 @@ from takeback.context import Context
 from takeback.errors import ConflictError, RefusedError, UsageError
 from takeback.store import Store
 from takeback_core.undo import rows
-from takeback_core.undo.actors import Actors
+from takeback_core.undo.actors import Actors, asker_of
 from takeback_core.undo.chosen import Chosen
 from takeback_core.undo.models import Outcome, Result, Rewind, RunRedo, RunUndo
 from takeback_core.undo.planner import Planner
@@ -33,13 +33,13 @@ class Request:
         """What was asked, the same for every retry."""
         return f"{self.tool} {self.args.model_dump_json(exclude={'key'})}"
 
-    @property
-    def past(self) -> Past | None:
+    def past(self, ctx: Context) -> Past | None:
         """The session whose past is ended, where it was asked for one."""
         args = self.args
         if not isinstance(args, Rewind) or args.session is None:
             return None
-        return Past(session=args.session, turn=args.turn, agent=args.agent, key=args.key)
+        asker = asker_of(ctx) if args.key is not None else None
+        return Past(session=args.session, turn=args.turn, agent=args.agent, key=args.key, asker=asker)
 
     @property
     def skips(self) -> bool:
@@ -92,7 +92,7 @@ class Undoing:
             actor_kind=await self._actors.kind(Caller.parse(ctx.origin)),
             key=request.args.key,
             asked=request.asked,
-            past=request.past,
+            past=request.past(ctx),
         )
 
     async def _require_same(self, ctx: Context, request: Request, chosen: Chosen, draft: Draft) -> None:

@@ -1,35 +1,37 @@
-"""Taps: the same undo asked for many times at once runs once, and everybody gets the same answer."""
+"""Taps: the same change asked for many times at once is made once, and everybody gets the same answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
 from takeback.errors import TakebackError
-from takeback_core.undo.models import Outcome
+
+T = TypeVar("T")
 
 
-class _Tap:
+class _Tap(Generic[T]):
     def __init__(self) -> None:
         self.done = anyio.Event()
-        self.outcome: Outcome | None = None
+        self.outcome: T | None = None
         self.error: Exception | None = None
 
 
-class Taps:
-    """Runs each undo in a task of the module, so that a caller who leaves doesn't leave it half done.
+class Taps(Generic[T]):
+    """Makes each change in a task of a module, so that a caller who leaves doesn't leave it half done.
 
-    All runs go one after another: a plan made while another is executed would be out of date at once.
+    All go one after another: a plan made while another is executed would be out of date at once.
     """
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
         self._lock = anyio.Lock()
-        self._under_way: dict[tuple[object, ...], _Tap] = {}
+        self._under_way: dict[tuple[object, ...], _Tap[T]] = {}
 
-    async def run(self, what: tuple[object, ...], work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def run(self, what: tuple[object, ...], work: Callable[[], Awaitable[T]]) -> T:
         """Do `work` unless the same is under way, and answer its outcome; raises what it raises."""
         tap = self._under_way.get(what)
         if tap is None:
@@ -41,7 +43,7 @@ class Taps:
         assert tap.outcome is not None
         return tap.outcome
 
-    async def _do(self, what: tuple[object, ...], tap: _Tap, work: Callable[[], Awaitable[Outcome]]) -> None:
+    async def _do(self, what: tuple[object, ...], tap: _Tap[T], work: Callable[[], Awaitable[T]]) -> None:
         try:
             with anyio.CancelScope(shield=True):
                 async with self._lock:
