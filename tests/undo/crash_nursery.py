@@ -22,6 +22,7 @@ from takeback import faults
 from tests.undo.crash_cabinet import Cabinet
 from tests.undo.crash_scenarios import BLIND, LONG_AGO, SCENARIOS, Scenario
 from tests.undo.house import House, house
+from tests.undo.ledger import Book, ledger_module
 
 _PARTS = (
     "SELECT a.summary, t.resource FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
@@ -57,7 +58,9 @@ class Job:
     def open(self) -> AbstractAsyncContextManager[House]:
         folder = self.place / "cabinet"
         self.cabinet = Cabinet(folder=folder, merges=True, inverse=self.scenario.inverse)
-        return house(self.place / "home", notebook=self.cabinet)
+        self.book = Book(self.place / "ledger.db")
+        modules = [ledger_module(self.book)] if self.scenario.ledger else []
+        return house(self.place / "home", *modules, notebook=self.cabinet)
 
     def tell(self, **facts: Any) -> None:
         with self.told.open("a") as file:
@@ -80,6 +83,7 @@ class Job:
             self.tell(world=await self._world(opened))
             faults.install(self.passed)
             self.cabinet.failures = list(self.scenario.failures)
+            self.book.ends = list(self.scenario.ends)
             for call in self.scenario.calls:
                 await call(opened)
                 self.tell(world=await self._world(opened))
@@ -109,11 +113,16 @@ class Job:
         rows = await opened.rows()
         assert self.cabinet.read() == self.cabinet.values
         return {
-            "notes": self.cabinet.read(),
+            "notes": self.cabinet.read() | self._entries(),
             "acts": _standing(rows, "act"),
             "undos": _standing(rows, "undo"),
             "parts": [list(row.values()) for row in await opened.rows(_PARTS)],
         }
+
+    def _entries(self) -> dict[str, str]:
+        if not self.scenario.ledger:
+            return {}
+        return {f"ledger:{key}": value for key, value in self.book.read().items()}
 
 
 def _standing(rows: list[dict[str, Any]], role: str) -> list[list[str]]:

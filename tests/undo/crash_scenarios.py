@@ -17,7 +17,8 @@ LONG_AGO = "2000-01-01T00:00:00Z"
 class Scenario:
     """`before` runs in peace, `hand` is then written behind the log's back, `calls` are what a kill meets.
 
-    `inverse` and `failures` are the notebook's, these for the calls alone. A call is `whole` when it
+    `inverse` and `failures` are the notebook's, these for the calls alone. With a `ledger` there is an owner
+    with transactions as well, and `ends` are what it says to their commits. A call is `whole` when it
     has either happened or not, and nothing in between. `peaceful` says that no hand stands in the way of
     bringing back the very first state.
     """
@@ -29,6 +30,8 @@ class Scenario:
     failures: tuple[str, ...] = ()
     whole: bool = True
     inverse: str = "notes.restore"
+    ledger: bool = False
+    ends: tuple[str, ...] = ()
 
     @property
     def peaceful(self) -> bool:
@@ -37,6 +40,10 @@ class Scenario:
 
 def _put(key: str, value: str, *, agent: str = "juno", session: str = "s1") -> Call:
     return lambda house: house.agent(agent, session=session).notes.put(key=key, value=value)
+
+
+def _enter(**values: str | None) -> Call:
+    return lambda house: house.agent().ledger.enter(values=values)
 
 
 def _delete(key: str) -> Call:
@@ -91,6 +98,8 @@ _MOVED = (_put("a", "1"), _rename("a", "b"))
 _PART = _undo(-1, only=["notes:a"])
 _WORDS = (_put("a", "one,two"), _put("a", "one,two,three"), _put("b", "1"))
 
+_BOTH = (_enter(a="1"), _put("a", "1"), _enter(a="2", b="1"), _put("b", "1"))
+
 BLIND = Scenario(
     "rewind that records nothing",
     (_put("a", "1"), _put("b", "1"), _put("c", "1")),
@@ -122,6 +131,16 @@ SCENARIOS = {
         ),
         Scenario("rewind of parts", _MOVED, (_rewind(skip_conflicts=True),), hand={"b": "x"}),
         Scenario("force", _TWO_KEYS, (_rewind(force=True),), hand={"a": "mine"}),
+        Scenario("entries", (_enter(a="1"),), (_enter(a="2", b="1"), _enter(a=None)), ledger=True),
+        Scenario("undo of entries", (_enter(a="1", b="1"),), (_undo(0), _redo(0), _undo(0)), ledger=True),
+        Scenario("rewind of both", _BOTH, (_rewind(),), ledger=True),
+        Scenario("rewind of both that fails", _BOTH, (_rewind(),), failures=("", "late"), ledger=True),
+        Scenario("rewind of both that is refused", _BOTH, (_rewind(),), ledger=True, ends=("prepare",)),
+        # Killed before it heard the lie, the rewind has come true and is finished.
+        Scenario(
+            "rewind of both that was lost", _BOTH, (_rewind(),), ledger=True, ends=("lost",), whole=False
+        ),
+        Scenario("redo of both", (*_BOTH, _rewind()), (_redo(0, "undo"),), ledger=True),
         Scenario("redo of force", (_put("a", "1"),), (_undo(0, force=True), _redo(0)), hand={"a": "x"}),
     )
 }
@@ -136,4 +155,7 @@ KILLED_TWICE = (
     "rewind that fails",
     "redo of a rewind",
     "undo of a part",
+    "entries",
+    "rewind of both",
+    "rewind of both that was lost",
 )
