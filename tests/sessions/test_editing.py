@@ -274,3 +274,42 @@ async def test_an_app_edits_for_the_person_who_uses_it(talk):
     )
     assert edited.rolled_back == 2
     assert talk.house.values == {"job": "Developer", "town": "Bern"}
+
+
+async def test_a_turn_that_has_the_name_of_a_vanished_one_is_another_turn(talk):
+    await talk.say("m1", "one", a="1")
+    await talk.say("m2", "two", b="2")
+    await talk.edit("m1", "one again")
+    first = (await talk.app("m1").notes.put(key="a", value="3")).act
+    await talk.say("m2", "two again", b="4")
+    await talk.edit("m2", "and again")
+    assert await talk.house.state(first) == "done", "only the second m2 has vanished"
+    assert (await talk.edit("m1", "start over", roll_back=True)).rolled_back == 1
+    assert talk.house.values == {"a": "1", "b": "4"}
+
+
+async def test_a_later_message_that_acted_first_is_rolled_back_too(talk):
+    for turn in ("m1", "m2"):
+        await talk.app().sessions.say(session=SESSION, text="go", turn=turn)
+    await talk.app("m2").notes.put(key="b", value="2")
+    await talk.app("m1").notes.put(key="a", value="1")
+    assert (await talk.edit("m1", "stop", roll_back=True)).rolled_back == 2
+    assert talk.house.values == {}
+
+
+async def test_what_vanished_is_not_shown_any_more(talk):
+    await story(talk)
+    await talk.edit("m42", "make it junior", roll_back=True)
+    shown = await talk.app().sessions.show(session=SESSION)
+    assert [(one.turn, one.acts, one.standing) for one in shown.turns] == [("m41", 2, 2), ("m42", 0, 0)]
+    assert shown.acts == 2
+
+
+@pytest.mark.parametrize("happened", [True, False])
+async def test_an_act_of_unknown_outcome_vanishes_with_its_turn(talk, happened):
+    acts = await story(talk)
+    await talk.house.change("UPDATE undo_acted SET state = 'unknown' WHERE id = ?", acts[-1])
+    await talk.edit("m42", "make it junior")
+    settled = await talk.person.undo.settle(id=acts[-1], happened=happened)
+    assert settled.state == ("final" if happened else "abandoned")
+    assert (await talk.edit("m41", "start over", roll_back=True)).rolled_back == 2

@@ -5,6 +5,7 @@ import pytest
 from takeback import NotFoundError
 from takeback_core.sessions import phrases
 from takeback_core.sessions.module import SessionsModule
+from takeback_core.sessions.reaching import NOTHING
 from takeback_core.undo.models import Effect, Plan, Step
 from tests.sessions.talk import SESSION, Talk
 from tests.undo.house import house
@@ -78,7 +79,7 @@ async def test_the_preview_is_of_the_plan_that_runs(talk):
 async def test_a_preview_of_nothing_promises_nothing(talk):
     await talk.say("m1", "hello")
     told = await talk.preview("m1")
-    assert (told.groups, told.total, told.digest) == ([], 0, None)
+    assert (told.groups, told.total, told.digest) == ([], 0, NOTHING)
     with pytest.raises(NotFoundError):
         await talk.preview("m9")
 

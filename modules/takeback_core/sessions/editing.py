@@ -2,120 +2,179 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from takeback import Context, Host, faults, moments
-from takeback.errors import TakebackError, UsageError
+from anyio.abc import TaskGroup
+
+from takeback import Context, Host, faults
+from takeback.callers import Caller
+from takeback.errors import TakebackError
 from takeback.holds import busy
 from takeback.rewinding import Rewound
 from takeback.store import Transaction
-from takeback_core.sessions import conversations
+from takeback.taps import Taps
+from takeback_core.sessions import answering, conversations, edits, refusals
 from takeback_core.sessions.conversations import Kept
+from takeback_core.sessions.edits import EditRow
 from takeback_core.sessions.happenings import SessionsEdited, SessionsSaid
 from takeback_core.sessions.models import Edit, Edited
-from takeback_core.sessions.refusals import require_text, unknown_turn
-
-_NOTHING_LEFT = "Nothing that was done from this message on is left to roll back."
-_DROPPED = "What was done from this message on stays, and can't be rolled back any more."
-_FORGET = "DELETE FROM sessions_edit WHERE id = ?"
+from takeback_core.sessions.reaching import reached
 
 
 class Editor:
-    """Edits conversations that somebody keeps."""
+    """Edits conversations that somebody keeps, one edit after another."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, tasks: TaskGroup) -> None:
         self._host = host
+        self._store = host.store
+        self._taps = Taps[Edited](tasks)
+        self._live: str | None = None
 
     async def edit(self, ctx: Context, kept: Kept, args: Edit) -> Edited:
         """Have a message say something else, drop what came after it, and have it run again.
 
-        All of it in one transaction, with the roll-back where that was asked for. Raises `sessions.text`,
+        All of it in one transaction, with the roll-back where that was asked for. The same edit asked for
+        twice at once is made once. Raises `sessions.text`, `sessions.digest`, `sessions.key_reused`,
         `sessions.unknown_turn`, `session.busy`, and what `undo.rewind` raises, with everything as before.
         """
-        require_text(args.text)
+        refusals.require_text(args.text)
         if args.digest is not None and not args.roll_back:
-            raise UsageError("sessions.digest", "A digest is of a roll-back, and none was asked for")
-        with self._host.tools.holds.hold(ctx, kept.session):
-            turn = await self.first_acting(ctx, kept, args.turn)
-            if args.roll_back and turn is not None:
-                return await self._roll_back(ctx, kept, args, turn)
-            await self._edit_text(kept, args)
-        note = _NOTHING_LEFT if args.roll_back else _DROPPED if turn is not None else ""
-        return Edited(turn=args.turn, rolled_back=0, undo=None, note=note)
+            raise refusals.no_roll_back()
+        what = (_who(ctx), ctx.scope, kept.agent, args.model_dump_json())
+        return await self._taps.run(what, lambda: self._edit(ctx, kept, args))
 
-    async def first_acting(self, ctx: Context, kept: Kept, turn: str) -> str | None:
-        """The first turn from a message on whose acts can be taken back; None when nothing is left of any."""
-        said = await self._host.store.read(lambda db: conversations.messages(db, kept))
-        told = await ctx.call("undo.turns", {"session": kept.session, "agent": kept.agent})
-        order = [message.turn for message in said] or [one.turn for one in told.turns]
-        if turn not in order:
-            raise unknown_turn(turn)
-        standing = {one.turn for one in told.turns if one.standing}
-        return next((name for name in order[order.index(turn) :] if name in standing), None)
+    async def settle(self, kept: Kept | None = None) -> None:
+        """Have edits that were cut off come to their end, in one conversation or all.
+
+        Raises ConflictError `session.unsettled` while that of one conversation can't.
+        """
+        found = await self._store.read(lambda db: edits.waiting(db, kept))
+        ids = [id for id in found if id != self._live]
+        if not ids:
+            return
+        await self._host.ctx.call("undo.settle_crashed")
+        for id in ids:
+            if not await self._let_go(id) and kept is not None:
+                raise refusals.unsettled()
+
+    def amend(self, tx: Transaction, rewound: Rewound) -> Rewound:
+        """The edit that waits for a roll-back goes into it."""
+        edit = edits.find(tx, rewound.key or "")
+        if edit is None or edit.made:
+            return rewound
+        edits.end(tx, edit.id)
+        faults.point("sessions.applying")
+        return self._edited(tx, edit, rewound)
 
     def on_rewind(self, tx: Transaction, rewound: Rewound) -> None:
-        """Apply an edit: at once where the text comes with it, else the one that waits for this rewind."""
-        if rewound.text is not None:
-            self._apply(tx, rewound)
-        elif rewound.key is not None and (edit := _waiting(tx, rewound.key)) is not None:
-            tx.execute(_FORGET, (rewound.key,))
-            faults.point("sessions.applying")
-            told = replace(rewound, turn=edit["turn"], agent=edit["agent"], text=edit["text"])
-            self._tell(tx, told)
-
-    def _apply(self, tx: Transaction, rewound: Rewound) -> None:
+        """Have the conversation that was edited end with the new text."""
         found = conversations.find(tx, rewound.agent, rewound.session)
-        if len(found) != 1 or rewound.turn is None or rewound.text is None:
+        if rewound.text is None or rewound.turn is None or len(found) != 1:
             return
-        kept = found[0]
-        if kept.running is not None:
-            raise busy()
-        if kept.owner == self._host.name:
-            if not conversations.truncate(tx, kept, rewound.turn, rewound.text):
-                raise unknown_turn(rewound.turn)
-            tx.emit(SessionsSaid(agent=kept.agent, session=kept.session, turn=rewound.turn))
-        tx.emit(SessionsEdited(agent=kept.agent, session=kept.session, turn=rewound.turn))
+        [kept] = found
+        told = {"agent": kept.agent, "session": kept.session, "turn": rewound.turn}
+        if conversations.truncate(tx, kept, rewound.turn, rewound.text):
+            tx.emit(SessionsSaid(**told))
+        elif kept.owner == self._host.name:
+            raise refusals.unknown_turn(rewound.turn)
+        tx.emit(SessionsEdited(**told))
 
-    def _tell(self, tx: Transaction, rewound: Rewound) -> None:
-        """Tell every module which turns vanish, this one among them, which still has the messages."""
-        found = conversations.find(tx, rewound.agent, rewound.session)
-        names = [message.turn for message in conversations.messages(tx, found[0])] if found else []
-        at = names.index(rewound.turn) if rewound.turn in names else 0
-        turns = tuple(names[at:]) or tuple(filter(None, [rewound.turn]))
-        self._host.rewound(tx, replace(rewound, turns=turns))
+    # ------------------------------------------------------------------ one edit
 
-    async def _edit_text(self, kept: Kept, args: Edit) -> None:
-        what = Rewound(kept.session, args.turn, kept.agent, text=args.text)
-        await self._host.store.transaction(lambda tx: self._tell(tx, what))
+    async def _edit(self, ctx: Context, kept: Kept, args: Edit) -> Edited:
+        edit = _row_of(ctx, kept, args)
+        await self.settle(kept)
+        if (known := await self._known(ctx, edit)) is not None:
+            return known
+        with self._host.tools.holds.hold(ctx, kept.session):
+            if await self._is_running(kept):
+                raise busy()
+            found = await reached(ctx, self._store, kept, args.turn)
+            if args.roll_back and found.acting is not None:
+                return await self._roll_back(ctx, edit, args, found.acting)
+            return await self._edit_text(edit, answering.note(args.roll_back, standing=found.standing))
 
-    async def _roll_back(self, ctx: Context, kept: Kept, args: Edit, turn: str) -> Edited:
-        id = f"edit-{secrets.token_hex(16)}"
-        values = (id, kept.agent, kept.session, args.turn, args.text, moments.stamp())
-        insert = "INSERT INTO sessions_edit (id, agent, session, turn, text, at) VALUES (?, ?, ?, ?, ?, ?)"
-        await self._host.store.transaction(lambda tx: tx.execute(insert, values))
+    async def _known(self, ctx: Context, edit: EditRow) -> Edited | None:
+        """The answer to an edit that was made with the same key, so that a retry makes none twice."""
+        if edit.asked is None:
+            return None
+        before = await self._store.read(lambda db: edits.find(db, edit.id))
+        if before is None:
+            return None
+        if before.asked != edit.asked:
+            raise refusals.key_reused()
+        return answering.edited(edit.turn, await ctx.call("undo.keyed", {"key": edit.id}), before.note)
+
+    async def _is_running(self, kept: Kept) -> bool:
+        [now] = await self._store.read(lambda db: conversations.find(db, kept.agent, kept.session))
+        return now.running is not None
+
+    async def _edit_text(self, edit: EditRow, note: str) -> Edited:
+        def apply(tx: Transaction) -> None:
+            edits.forget(tx, edit.id)
+            if edit.asked is not None:
+                edits.add(tx, replace(edit, text="", note=note, made=True))
+            self._host.rewound(tx, self._edited(tx, edit, Rewound(edit.session, None)))
+
+        await self._store.transaction(apply)
+        faults.point("sessions.edited")
+        return Edited(turn=edit.turn, note=note)
+
+    async def _roll_back(self, ctx: Context, edit: EditRow, args: Edit, acting: str) -> Edited:
+        self._live = edit.id
+        await self._store.transaction(lambda tx: edits.add(tx, edit))
         faults.point("sessions.waiting")
-        asked: dict[str, Any] = {"session": kept.session, "turn": turn, "key": id}
-        asked |= {"digest": args.digest, "skip_conflicts": args.skip_conflicts} | of(kept)
+        asked: dict[str, Any] = {"session": edit.session, "agent": edit.agent, "turn": acting, "key": edit.id}
+        asked |= {"digest": args.digest, "skip_conflicts": args.skip_conflicts}
         try:
             outcome = await ctx.call("undo.rewind", asked)
+            faults.point("sessions.rewound")
         except TakebackError:
-            await self._host.store.transaction(lambda tx: tx.execute(_FORGET, (id,)))
+            with suppress(TakebackError):  # then it waits, and is settled before the next
+                await self._let_go(edit.id)
             raise
-        faults.point("sessions.edited")
-        if outcome.act is None:  # all of it was left out, as it was asked to
-            await self._host.store.transaction(lambda tx: tx.execute(_FORGET, (id,)))
-            await self._edit_text(kept, args)
-            return Edited(turn=args.turn, rolled_back=0, undo=None, note=_NOTHING_LEFT)
-        undone = [result for result in outcome.results if result.state == "undone"]
-        return Edited(turn=args.turn, rolled_back=len(undone), undo=outcome.act, note="")
+        finally:
+            self._live = None
+        left = answering.left_out(outcome.plan, outcome.results)
+        if outcome.act is not None:
+            return answering.edited(edit.turn, outcome, "")
+        told = await self._edit_text(edit, answering.ALL_LEFT if left else answering.NOTHING_LEFT)
+        return told.model_copy(update={"left": left})
+
+    async def _let_go(self, id: str) -> bool:
+        """Forget an edit that will not be made; false while its roll-back is still open."""
+        told = await self._host.ctx.call("undo.keyed", {"key": id})
+        if told.open:
+            return False
+        await self._store.transaction(lambda tx: edits.forget(tx, id))
+        return True
+
+    def _edited(self, tx: Transaction, edit: EditRow, rewound: Rewound) -> Rewound:
+        """What every module is told: which turns vanish, the edited one among them, and who keeps them."""
+        found = conversations.find(tx, edit.agent, edit.session)
+        names = conversations.turns(tx, found[0]) if found else []
+        turns = tuple(names[names.index(edit.turn) :]) if edit.turn in names else (edit.turn,)
+        owner = found[0].owner if found else None
+        return replace(rewound, turn=edit.turn, agent=edit.agent, text=edit.text, turns=turns, owner=owner)
 
 
-def of(kept: Kept) -> dict[str, str]:
-    """The filter for an agent's acts; a module's own have its label alone."""
-    return {} if ":" in kept.agent else {"agent": kept.agent}
+def _row_of(ctx: Context, kept: Kept, args: Edit) -> EditRow:
+    id, asked = f"edit-{secrets.token_hex(16)}", None
+    if args.key is not None:
+        id = f"edit-{_digest(_who(ctx), kept.agent, kept.session, args.key)[:32]}"
+        asked = _digest(args.model_dump_json())
+    return EditRow(id, kept.agent, kept.session, args.turn, args.text, asked, "", made=False)
 
 
-def _waiting(tx: Transaction, id: str) -> Any:
-    return tx.execute("SELECT * FROM sessions_edit WHERE id = ?", (id,)).fetchone()
+def _who(ctx: Context) -> str:
+    """Who asks: the person is one on all devices."""
+    origin = Caller.parse(ctx.origin)
+    return origin.kind if origin.kind == "person" else ctx.origin
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+def _unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode") from None
+    return text
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError("must be printable characters")
+    return name
+
+
+Text = Annotated[str, AfterValidator(_unicode)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_unicode)]
+NewName = Annotated[Name, AfterValidator(_printable)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 MessageState = Literal["due", "running", "done", "cut"]
 
@@ -32,7 +49,7 @@ class Session(_In):
 class Open(_In):
     """A conversation to keep here."""
 
-    session: Name
+    session: NewName
     title: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
@@ -40,8 +57,21 @@ class Say(_In):
     """A message of the person's; without `turn` it gets an id."""
 
     session: Name
-    text: str
-    turn: Name | None = None
+    text: Text
+    turn: NewName | None = None
+
+
+class Noted(BaseModel):
+    """What the person said at the beginning of a turn; no more than its first characters are kept."""
+
+    model_config = ConfigDict(extra="forbid")
+    session: Name
+    turn: Name
+    text: Text
+
+
+class Nothing(BaseModel):
+    """No answer."""
 
 
 class Turn(_In):
@@ -66,12 +96,16 @@ class Preview(Turn):
 
 
 class Edit(Turn):
-    """A message's new text; with `roll_back` what was done from it on is taken back, as `digest` says."""
+    """A message's new text; with `roll_back` what was done from it on is taken back, as `digest` says.
 
-    text: str
+    `skip_conflicts` leaves out what can't be taken back cleanly. A `key` makes a retry safe.
+    """
+
+    text: Text
     roll_back: bool = False
     digest: Digest | None = None
     skip_conflicts: bool = False
+    key: Name | None = None
 
 
 class Message(BaseModel):
@@ -84,7 +118,7 @@ class Message(BaseModel):
 
 
 class TurnShown(BaseModel):
-    """A turn: its message where it is known, how many acts it caused, and how many of them stand."""
+    """A turn: how its message begins where that is known, how many acts it caused, and how many stand."""
 
     turn: str | None
     text: str | None
@@ -140,27 +174,37 @@ class Group(BaseModel):
 
 
 class Detail(BaseModel):
-    """What a roll-back does to one resource."""
+    """What a roll-back of an act does to one resource, or why it leaves it as it is."""
 
+    act: str
     resource: str
     action: str
     reason: str
 
 
 class Previewed(BaseModel):
-    """What rolling back to a message will do; `digest` stands for the plan that does it."""
+    """What rolling back to a message will do; `digest` stands for the plan that does it.
+
+    `total` counts the things that change and `conflicts` what stands against it; `later` messages would
+    vanish from the conversation with an edit.
+    """
 
     groups: list[Group]
     total: int
     conflicts: int
-    digest: str | None
+    later: int
+    digest: str
     rows: list[Detail] = Field(default_factory=list)
 
 
 class Edited(BaseModel):
-    """A message that says something else now: how many acts were taken back, and of which undo that is."""
+    """A message that says something else now.
+
+    `rolled_back` acts were taken back, by the undo `undo`; `left` is what the vanished turns did and stays.
+    """
 
     turn: str
-    rolled_back: int
-    undo: str | None
-    note: str
+    rolled_back: int = 0
+    undo: str | None = None
+    note: str = ""
+    left: list[Detail] = Field(default_factory=list)

@@ -3,45 +3,73 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ClassVar
 
 from anyio.abc import TaskGroup
+from pydantic import BaseModel, ConfigDict
 
 from takeback import Context, Host, Module, tool
 from takeback.callers import Caller
 from takeback.holds import busy
 from takeback.rewinding import Rewound
 from takeback.store import Transaction
-from takeback_core.sessions import conversations, models, phrases, refusals, schema
+from takeback_core.sessions import conversations, models, noting, phrases, refusals, schema
 from takeback_core.sessions.conversations import Kept
-from takeback_core.sessions.editing import Editor, of
+from takeback_core.sessions.editing import Editor
 from takeback_core.sessions.happenings import SessionsSaid
+from takeback_core.sessions.reaching import NOTHING, reached
 from takeback_core.sessions.telling import Teller
 
 _ANYBODY = ("person", "agents", "modules")
 
 
+class SessionsSettings(BaseModel):
+    """The section `[sessions]`.
+
+    With `keep_text` the first characters of prompts to agents that keep their own conversations are noted.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    keep_text: bool = True
+
+
 class SessionsModule(Module):
     """Keeps conversations for those who ask, and lets the person go back to a message of one."""
 
+    Settings = SessionsSettings
     migrations: ClassVar[tuple[str, ...]] = schema.MIGRATIONS
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._store = host.store
-        self._editor = Editor(host)
         self._teller = Teller(host.store)
 
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
-        """Runs of an earlier process are over."""
-        await self._store.transaction(conversations.cut_off)
+        """Runs of an earlier process are over, and what is not to be kept goes."""
+        self._editor = Editor(self.host, tasks)
+        await self._store.transaction(self._tidy)
         yield
 
+    def _tidy(self, tx: Transaction) -> None:
+        conversations.cut_off(tx)
+        if self.host.settings.keep_text:
+            noting.forget_old(tx)
+        else:
+            noting.forget_all(tx)
+
+    async def neighbours_changed(self) -> None:
+        """Bring edits to their end that an earlier process was in the middle of."""
+        await self._editor.settle()
+
+    def amend(self, tx: Transaction, rewound: Rewound) -> Rewound:
+        """Say which edit a rewind was asked for with."""
+        return self._editor.amend(tx, rewound)
+
     def on_rewind(self, tx: Transaction, rewound: Rewound) -> None:
-        """Apply the edit that a rewind was asked for with, in the rewind's own transaction."""
+        """Apply an edit, in the transaction in which what was done since is rolled back or dropped."""
         self._editor.on_rewind(tx, rewound)
 
     # ------------------------------------------------------------------ looking
@@ -59,23 +87,24 @@ class SessionsModule(Module):
     @tool(effect="read", reach=_ANYBODY)
     async def messages(self, ctx: Context, args: models.Session) -> models.Messages:
         """List a conversation's messages as they are now, oldest first; edits leave no trace in it."""
-        kept = await self._kept(ctx, args.session, args.agent)
+        kept = await self._teller.kept(_own(ctx) or args.agent, args.session)
         return models.Messages(messages=await self._store.read(lambda db: conversations.messages(db, kept)))
 
     @tool(effect="read", reach=_ANYBODY)
     async def preview(self, ctx: Context, args: models.Preview) -> models.Previewed:
         """Tell what rolling back to a message will do, in groups and, on demand, one by one."""
         kept = await self._kept_or_known(ctx, args)
-        turn = await self._editor.first_acting(ctx, kept, args.turn)
-        if turn is None:
-            return models.Previewed(groups=[], total=0, conflicts=0, digest=None)
-        asked = {"session": kept.session, "turn": turn, "skip_conflicts": args.skip_conflicts}
-        plan = (await ctx.call("undo.preview", asked | of(kept))).plan
+        found = await reached(ctx, self._store, kept, args.turn)
+        if found.acting is None:
+            return models.Previewed(groups=[], total=0, conflicts=0, later=found.later, digest=NOTHING)
+        asked = {"session": kept.session, "agent": kept.agent, "turn": found.acting}
+        plan = (await ctx.call("undo.preview", {**asked, "skip_conflicts": args.skip_conflicts})).plan
         groups = phrases.grouped(plan)
         return models.Previewed(
             groups=groups,
             total=sum(group.count for group in groups),
             conflicts=len(plan.conflicts),
+            later=found.later,
             digest=plan.digest,
             rows=phrases.details(plan) if args.rows else [],
         )
@@ -86,7 +115,8 @@ class SessionsModule(Module):
     async def open(self, ctx: Context, args: models.Open) -> models.Conversation:
         """Have a conversation's messages kept here, so that they can be edited.
 
-        A module that opens one keeps its own messages, and changes them in `on_rewind`.
+        A module that opens one keeps its own messages, and changes them in `on_rewind`; those that it says
+        here as well tell which turns vanish.
         """
         agent, caller = _actor(ctx), Caller.parse(ctx.caller)
         owner = caller.name if caller.kind == "module" and caller.name else self.name
@@ -99,28 +129,56 @@ class SessionsModule(Module):
     async def say(self, ctx: Context, args: models.Say) -> models.Message:
         """Append a message of the person's to a conversation; it is then to be run."""
         refusals.require_text(args.text)
-        kept = await self._kept(ctx, args.session, None)
+        kept = await self._teller.kept(_own(ctx), args.session)
         turn = args.turn or f"turn-{secrets.token_hex(8)}"
 
         def say(tx: Transaction) -> models.Message:
-            if not conversations.say(tx, kept, turn, args.text):
+            said = (
+                conversations.message(tx, kept, turn)
+                if conversations.say(tx, kept, turn, args.text)
+                else None
+            )
+            if said is None:
                 raise refusals.turn_taken(turn)
             tx.emit(SessionsSaid(agent=kept.agent, session=kept.session, turn=turn))
-            return conversations.messages(tx, kept)[-1]
+            return said
 
-        return await self._store.transaction(say)
+        with self._writing(ctx, kept):
+            await self._editor.settle(kept)
+            return await self._store.transaction(say)
 
     @tool(effect="write", reach=("agents", "modules"), idempotent=True)
     async def begin(self, ctx: Context, args: models.Turn) -> models.Message:
         """Begin to run a message; until it ends the conversation is busy and can't be edited."""
-        kept = await self._kept(ctx, args.session, args.agent)
-        return await self._store.transaction(lambda tx: self._mark(tx, kept, args.turn, "running"))
+        kept = await self._teller.kept(_own(ctx) or args.agent, args.session)
+
+        def begin(tx: Transaction) -> models.Message:
+            if conversations.find(tx, kept.agent, kept.session)[0].running not in (None, args.turn):
+                raise busy()
+            return _known(conversations.mark(tx, kept, args.turn, "running"), args.turn)
+
+        with self._writing(ctx, kept):
+            await self._editor.settle(kept)
+            return await self._store.transaction(begin)
 
     @tool(effect="write", reach=_ANYBODY, past=True, idempotent=True)
     async def end(self, ctx: Context, args: models.EndTurn) -> models.Message:
         """End the run of a message; the person may say so of one whose program has died."""
-        kept = await self._kept(ctx, args.session, args.agent)
-        return await self._store.transaction(lambda tx: self._mark(tx, kept, args.turn, args.outcome))
+        kept = await self._teller.kept(_own(ctx) or args.agent, args.session)
+        ended = await self._store.transaction(
+            lambda tx: conversations.mark(tx, kept, args.turn, args.outcome)
+        )
+        return _known(ended, args.turn)
+
+    @tool(effect="write", reach=("modules",), past=True, idempotent=True)
+    async def noted(self, ctx: Context, args: models.Noted) -> models.Nothing:
+        """Note how a prompt begins whose conversation nobody keeps here, so that turns can be told apart."""
+        if self.host.settings.keep_text and args.text.strip():
+            agent = _actor(ctx)
+            await self._store.transaction(
+                lambda tx: noting.note(tx, agent, args.session, args.turn, args.text)
+            )
+        return models.Nothing()
 
     # ------------------------------------------------------------------ editing
 
@@ -133,32 +191,32 @@ class SessionsModule(Module):
         known = await self._kept_or_known(ctx, args)
         if not known.owner:
             raise refusals.not_editable(args.session, args.turn)
-        if known.running is not None:
-            raise busy()
         return await self._editor.edit(ctx, known, args)
 
-    def _mark(self, tx: Transaction, kept: Kept, turn: str, state: str) -> models.Message:
-        now = conversations.find(tx, kept.agent, kept.session)[0].running
-        if state == "running" and now not in (None, turn):
-            raise busy()
-        if not conversations.mark(tx, kept, turn, state):
-            raise refusals.unknown_turn(turn)
-        return next(one for one in conversations.messages(tx, kept) if one.turn == turn)
-
-    async def _kept(self, ctx: Context, session: str, agent: str | None) -> Kept:
-        """A conversation that somebody keeps; raises `sessions.unknown`, `sessions.ambiguous`."""
-        who = _own(ctx) or agent
-        found = await self._store.read(lambda db: conversations.find(db, who, session))
-        if not found:
-            raise refusals.unknown(session)
-        if len(found) > 1:
-            raise refusals.ambiguous(session, [kept.agent for kept in found])
-        return found[0]
+    @contextmanager
+    def _writing(self, ctx: Context, kept: Kept) -> Iterator[None]:
+        """Count a call in as one that writes in the conversation it names, whatever session it comes from."""
+        holds, call = self.host.tools.holds, f"{ctx.id} says"
+        holds.enter(kept.session, call)
+        try:
+            yield
+        finally:
+            holds.leave(kept.session, call)
 
     async def _kept_or_known(self, ctx: Context, args: Any) -> Kept:
         """A session that is kept, or of which the log knows acts; the latter has no owner."""
-        shown = await self._teller.one(ctx, _own(ctx) or args.agent, args.session)
-        return Kept(shown.agent, shown.session, shown.owner or "", shown.title, shown.at, shown.running)
+        agent = _own(ctx) or args.agent
+        if agent is not None:
+            found = await self._store.read(lambda db: conversations.find(db, agent, args.session))
+            if found:
+                return found[0]
+        return await self._teller.known(ctx, agent, args.session)
+
+
+def _known(message: models.Message | None, turn: str) -> models.Message:
+    if message is None:
+        raise refusals.unknown_turn(turn)
+    return message
 
 
 def _own(ctx: Context) -> str | None:

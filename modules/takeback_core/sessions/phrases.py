@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from takeback_core.sessions.models import Detail, Group
 
@@ -42,8 +43,9 @@ def grouped(plan: Any) -> list[Group]:
 def details(plan: Any) -> list[Detail]:
     """Every effect by itself, in the order in which they happen."""
     return [
-        Detail(resource=effect.resource, action=effect.action, reason=effect.reason)
-        for effect in _effects(plan)
+        Detail(act=step.act, resource=effect.resource, action=effect.action, reason=effect.reason)
+        for step in plan.steps
+        for effect in step.effects
     ]
 
 
@@ -54,12 +56,13 @@ def _effects(plan: Any) -> Iterable[Any]:
 def _thing(resource: str, action: str) -> tuple[str, _Kind]:
     """What a resource is part of, as people count: a row and not each of its columns."""
     owner, _, path = resource.partition(":")
-    if owner != "rows":
-        return resource.rstrip("/"), _Kind(owner, "folder" if path.endswith("/") else "file", action)
-    database, table, key, *column = path.split("/")
-    changed = bool(column and column[0])
-    happens = "revert" if changed and action == "restore" else action
-    return f"{database}/{table}/{key}", _Kind(owner, table, happens)
+    if owner == "rows" and path.count("/") == 3:
+        database, table, key, column = path.split("/")
+        happens = "revert" if column and action == "restore" else action
+        return f"{database}/{table}/{key}", _Kind(owner, unquote(table), happens)
+    if owner != "files":
+        return resource, _Kind(owner, f"{owner} item", action)
+    return resource.rstrip("/"), _Kind(owner, "folder" if path.endswith("/") else "file", action)
 
 
 def _together(before: _Kind | None, then: _Kind) -> _Kind | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from takeback.errors import ConflictError, NotFoundError, RefusedError, UsageError
 
 MOST_TEXT = 1_000_000
@@ -38,7 +40,8 @@ def not_editable(session: str, turn: str) -> RefusedError:
         "sessions.not_editable",
         f"The messages of session {session[:80]!r} are kept by the agent's own program, which can't be made"
         " to forget them",
-        f"What it did can be taken back all the same: takeback rewind --session {session} --turn {turn}",
+        "What it did can be taken back all the same: takeback rewind"
+        f" --session {shlex.quote(session)} --turn {shlex.quote(turn)}",
     )
 
 
@@ -52,6 +55,32 @@ def require_text(text: str) -> None:
             f"The message has {len(text)} characters, and {MOST_TEXT} are the most that is kept",
             "Put what is long in a file, and name that in the message.",
         )
+
+
+def no_roll_back() -> UsageError:
+    """A digest of a plan where nothing is to be planned."""
+    return UsageError(
+        "sessions.digest",
+        "A digest is of a roll-back, and none was asked for",
+        "Ask for the roll-back, or leave the digest out.",
+    )
+
+
+def key_reused() -> UsageError:
+    """A key that another edit had."""
+    return UsageError(
+        "sessions.key_reused", "This key was given to another edit", "Give each request a key of its own."
+    )
+
+
+def unsettled() -> ConflictError:
+    """An edit that was cut off and can be neither finished nor let go as long as an owner is away."""
+    return ConflictError(
+        "session.unsettled",
+        "An edit of this session was cut off, and what it takes back can't be settled yet",
+        "`takeback log` shows it; switch on the module that owns what it touched.",
+        retryable=True,
+    )
 
 
 def turn_taken(turn: str) -> ConflictError:
