@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import Any
 
 from takeback_acts.rows import ordering, parking
-from takeback_acts.rows.changes import Change, same
+from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Dialect, Link
-from takeback_acts.rows.tables import Catalog, ForeignKey, Image, Key, Table, Value
+from takeback_acts.rows.tables import Catalog, ForeignKey, Image, Key, Table, Value, same
 
 Set = tuple[Key, dict[str, Value]]
 _QUIET = ("NO ACTION", "")

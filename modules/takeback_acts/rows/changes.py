@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from takeback.errors import RefusedError
-from takeback_acts.rows.tables import Catalog, Image, Key, Table
+from takeback_acts.rows.tables import Catalog, Image, Key, Table, identical, same
 
 
 class Event(NamedTuple):
@@ -25,26 +25,6 @@ class Change(NamedTuple):
     table: str
     before: Image | None
     after: Image | None
-
-
-def identical(one: Image, other: Image) -> bool:
-    """Whether two images are the same by type and value: 1 is not 1.0, and -0.0 is not 0.0."""
-    if one is other:
-        return True
-    if one != other:
-        return False
-    for a, b in zip(one, other, strict=True):
-        kind = type(a)
-        if kind is not type(b) or (kind is float and not a and repr(a) != repr(b)):
-            return False
-    return True
-
-
-def same(a: object, b: object) -> bool:
-    """Whether two values are the same by type and value."""
-    if a is b:
-        return True
-    return a == b and type(a) is type(b) and (bool(a) or type(a) is not float or repr(a) == repr(b))
 
 
 def changed(table: Table, change: Change) -> tuple[str, ...]:

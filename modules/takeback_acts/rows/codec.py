@@ -4,45 +4,64 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from takeback_acts.rows.changes import Change
-from takeback_acts.rows.tables import Image
+from takeback_acts.rows.tables import Image, Table
 
-Line: TypeAlias = "tuple[str, Image | None, Image | None]"
+Line: TypeAlias = "list[Any]"
 
 
-def encode(changes: Iterable[Change]) -> str:
-    """The changes as JSON: a list of [table, before, after]. What JSON has no word for is tagged: bytes
-    {"x": hex}, and {"f": "inf"}, "-inf" or "nan"."""
+def encode(changes: Iterable[Change], tables: Mapping[str, Table]) -> str:
+    """The changes as JSON: a list of lines. [table, null, after] is an insert, [table, before, null] a
+    delete, and [table, before, places, values] an update that set the columns at these places.
+
+    What JSON has no word for is tagged: bytes {"x": hex}, and {"f": "inf"}, "-inf" or "nan".
+    """
+    lines = [_line(change, tables) for change in changes]
     try:
-        return _ENCODER.encode(list(changes))
+        return _ENCODER.encode(lines)
     except ValueError:
-        return _ENCODER.encode([(name, _tagged(before), _tagged(after)) for name, before, after in changes])
+        return _ENCODER.encode([[_tagged(part) for part in line] for line in lines])
 
 
-def decode(text: str) -> list[Line]:
+def decode(text: str) -> list[Change]:
     """What `encode` was given."""
-    return [_line(each) for each in _DECODER.decode(text)]
+    return [Change(line[0], *images(line)) for line in _DECODER.decode(text)]
 
 
 def decode_all(texts: Sequence[str]) -> list[list[Line]]:
-    """What `encode` was given each time; much faster than one after the other."""
-    decoded = _DECODER.decode("[" + ",".join(texts) + "]")
-    return [[_line(each) for each in lines] for lines in decoded]
+    """The lines of each text, not yet made into images; much faster than one after the other."""
+    decoded: list[list[Line]] = _DECODER.decode("[" + ",".join(texts) + "]")
+    return decoded
 
 
-def _line(each: list[Any]) -> Line:
-    name, before, after = each
-    return (name, None if before is None else tuple(before), None if after is None else tuple(after))
+def images(line: Line) -> tuple[Image | None, Image | None]:
+    """The images of a line."""
+    if len(line) == 3:
+        _, before, after = line
+        return (None if before is None else tuple(before), None if after is None else tuple(after))
+    _, before, places, values = line
+    made = list(before)
+    for place, value in zip(places, values, strict=True):
+        made[place] = value
+    return tuple(before), tuple(made)
 
 
-def _tagged(image: Image | None) -> list[Any] | None:
-    if image is None:
-        return None
+def _line(change: Change, tables: Mapping[str, Table]) -> Line:
+    name, before, after = change
+    if before is None or after is None:
+        return [name, before, after]
+    places = tables[name].differing(before, after)
+    return [name, before, places, [after[place] for place in places]]
+
+
+def _tagged(part: Any) -> Any:
+    if not isinstance(part, list | tuple):
+        return part
     return [
-        {"f": repr(value)} if type(value) is float and not math.isfinite(value) else value for value in image
+        {"f": repr(value)} if type(value) is float and not math.isfinite(value) else value for value in part
     ]
 
 
@@ -57,5 +76,7 @@ def _untag(tagged: dict[str, str]) -> bytes | float:
     return bytes.fromhex(digits) if digits is not None else float(tagged["f"])
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_tag)
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_tag
+)
 _DECODER = json.JSONDecoder(object_hook=_untag)

@@ -114,6 +114,11 @@ class Dialect(Protocol):
         """
         ...
 
+    def captured(self, link: Link, catalog: Catalog) -> int | None:
+        """How many events `collect` would give; None where to count them is no cheaper. Nothing is
+        forgotten."""
+        ...
+
     def read(self, link: Link, table: Table, keys: Iterable[Key], *, lock: bool = False) -> dict[Key, Image]:
         """The rows of these keys by the database's own equality, by the key that was asked for.
 

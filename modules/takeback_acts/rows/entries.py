@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from takeback_acts.rows import codec
 from takeback_acts.rows.changes import Change
@@ -45,9 +45,11 @@ class Entry:
     note: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
-class Stored:
-    """One row of the journal. `kind` is "act" or "undo"; `undone_in` the undo that took it back."""
+class Stored(NamedTuple):
+    """One row of the journal. `kind` is "act" or "undo"; `undone_in` the undo that took it back.
+
+    `text` are its changes as `codec` tells them, and `undoes_text` and `note_text` are JSON or None.
+    """
 
     seq: int
     id: str
@@ -57,15 +59,29 @@ class Stored:
     point: str
     tool: str
     shapes: str
-    text: str = field(repr=False)
-    undoes: tuple[str, ...]
+    text: str
+    undoes_text: str | None
     undone_in: str | None
-    note: dict[str, Any] | None
+    note_text: str | None
+
+    def __repr__(self) -> str:
+        return f"Stored({self.seq}, {self.id!r}, {self.kind!r})"
 
     @property
     def changes(self) -> list[Change]:
         """What it changed, in the columns that the tables had then."""
-        return [Change(*line) for line in codec.decode(self.text)]
+        return codec.decode(self.text)
+
+    @property
+    def undoes(self) -> tuple[str, ...]:
+        """The ids of what an undo took back."""
+        return tuple(json.loads(self.undoes_text)) if self.undoes_text else ()
+
+    @property
+    def note(self) -> dict[str, Any] | None:
+        """The caller's own."""
+        note: dict[str, Any] | None = json.loads(self.note_text) if self.note_text else None
+        return note
 
 
 class Journal:
@@ -107,7 +123,7 @@ class Journal:
             part = wanted[start : start + _AT_ONCE]
             rows += link.execute(f"{self._select} WHERE id IN ({', '.join([self._mark] * len(part))})", part)
         rows.sort(reverse=True)
-        return [_stored(row) for row in rows]
+        return list(map(Stored._make, rows))
 
     def since(
         self, link: Link, *, grp: str | None, since_seq: int | None, live: bool, kinds: Sequence[str]
@@ -123,17 +139,17 @@ class Journal:
         if live:
             wheres.append("undone_in IS NULL")
         rows = link.execute(f"{self._select} WHERE {' AND '.join(wheres)} ORDER BY seq DESC", params)
-        return [_stored(row) for row in rows]
+        return list(map(Stored._make, rows))
 
-    def mark(self, link: Link, ids: Sequence[str], undo: str | None) -> int:
+    def mark(self, link: Link, entries: Sequence[Stored], undo: str | None) -> int:
         """Notes that these are taken back in that undo, or by None that they are again; how many it was new
         for."""
         change = f"UPDATE {TABLE} SET undone_in = {self._mark} WHERE undone_in IS "
         change += "NULL" if undo is not None else "NOT NULL"
         count = 0
-        for start in range(0, len(ids), _AT_ONCE):
-            part = ids[start : start + _AT_ONCE]
-            link.execute(f"{change} AND id IN ({', '.join([self._mark] * len(part))})", (undo, *part))
+        for start in range(0, len(entries), _AT_ONCE):
+            part = [each.seq for each in entries[start : start + _AT_ONCE]]
+            link.execute(f"{change} AND seq IN ({', '.join([self._mark] * len(part))})", (undo, *part))
             count += link.rowcount
         return count
 
@@ -141,21 +157,3 @@ class Journal:
         """Deletes entries that are older; how many."""
         link.execute(self._expire, (before,))
         return link.rowcount
-
-
-def _stored(row: tuple[Any, ...]) -> Stored:
-    undoes, note = row[9], row[11]
-    return Stored(
-        seq=row[0],
-        id=row[1],
-        at=row[2],
-        kind=row[3],
-        grp=row[4],
-        point=row[5],
-        tool=row[6],
-        shapes=row[7],
-        text=row[8],
-        undoes=tuple(json.loads(undoes)) if undoes else (),
-        undone_in=row[10],
-        note=json.loads(note) if note else None,
-    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+import gc
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from takeback.errors import ConflictError, RefusedError
-from takeback_acts.rows import codec, effects
+from takeback_acts.rows import codec, effects, foreseeing
 from takeback_acts.rows.carrying import Carried, Carrier, constraint
 from takeback_acts.rows.changes import Change, Event, net
 from takeback_acts.rows.dialect import Dialect, Link
@@ -21,6 +24,7 @@ from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
 
 T = TypeVar("T")
 _SAVEPOINT = "takeback_undo"
+_MANY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class Ledger:
         self, link: Link, entry: Entry, kind: str, changes: Sequence[Change], undoes: Sequence[str]
     ) -> None:
         shapes = self._shapes.text(change.table for change in changes)
-        self.journal.add(link, entry, kind, shapes, codec.encode(changes), undoes)
+        self.journal.add(link, entry, kind, shapes, codec.encode(changes, self.catalog.tables), undoes)
 
     def entries(
         self,
@@ -133,16 +137,18 @@ class Ledger:
 
         To take back an undo is to redo. Raises ConflictError `rows.undone` when somebody was quicker.
         """
-        taken, done = self._taken(link, stored, id, only, force, overlay)
-        if not taken.clean:
+        with _uninterrupted(len(stored)):
+            taken, done = self._taken(link, stored, id, only, force, overlay)
+            if not taken.clean:
+                return taken
+            self.dialect.release(link, _SAVEPOINT)
+            done.settle()
+            grp, point = (stored[0].grp, stored[0].point) if stored else ("", "")
+            entry = Entry(id, at, grp, point, "undo")
+            self._add(link, entry, "undo", taken.changes, [each.id for each in stored])
+            if not taken.partial:
+                self._mark(link, stored, id)
             return taken
-        self.dialect.release(link, _SAVEPOINT)
-        done.settle()
-        entry = Entry(id, at, stored[0].grp if stored else "", stored[0].point if stored else "", "undo")
-        self._add(link, entry, "undo", taken.changes, [each.id for each in stored])
-        if not taken.partial:
-            self._mark(link, stored, id)
-        return taken
 
     def preview(
         self,
@@ -152,11 +158,21 @@ class Ledger:
         only: Container[Part] | None = None,
         force: bool = False,
     ) -> Taken:
-        """What `take_back` would come to, by doing it and taking it back."""
-        taken, _ = self._taken(link, stored, "preview", only, force, None)
-        if taken.clean:
-            self.dialect.rollback_to(link, _SAVEPOINT)
-        return taken
+        """What `take_back` would come to, by doing it and taking it back.
+
+        Where nothing in the database could refuse what is planned, or do more, it is not done first.
+        """
+        with _uninterrupted(len(stored)):
+            overlay = Overlay(self.refresh(link).tables, self.rules)
+            judge = self.judge(link, stored, overlay, only=only, force=force)
+            if effects.clean(judge.effects):
+                planned = overlay.planned()
+                if foreseeing.certain(self.catalog, overlay, planned):
+                    return Taken(judge.effects, planned, True, judge.partial)
+            taken = self._done(link, judge, overlay, "preview")
+            if taken.clean:
+                self.dialect.rollback_to(link, _SAVEPOINT)
+            return taken
 
     def _taken(
         self,
@@ -171,16 +187,19 @@ class Ledger:
         catalog = self.refresh(link)
         over = overlay if overlay is not None else Overlay(catalog.tables, self.rules)
         judge = self.judge(link, stored, over, only=only, force=force)
+        return self._done(link, judge, over, id), over
+
+    def _done(self, link: Link, judge: Judge, overlay: Overlay, id: str) -> Taken:
         told = judge.effects
         if not effects.clean(told):
-            return Taken(told, [], False, judge.partial), over
-        carried = self._carried(link, catalog, over, id)
+            return Taken(told, [], False, judge.partial)
+        carried = self._carried(link, self.catalog, overlay, id)
         if carried.effects:
             told += _attributed(carried.effects, told)
         ok = effects.clean(carried.effects)
         if not ok:
             self.dialect.rollback_to(link, _SAVEPOINT)
-        return Taken(told, carried.changes if ok else [], ok, judge.partial), over
+        return Taken(told, carried.changes if ok else [], ok, judge.partial)
 
     def judge(
         self,
@@ -193,43 +212,57 @@ class Ledger:
     ) -> Judge:
         """Judges entries, newest first, and notes in the overlay what they come to. Nothing is written."""
         judge = Judge(overlay, only=only, force=force)
-        entries = sorted(stored, key=lambda each: -each.seq)
-        steps = self._steps(link, entries)
-        self._load(link, overlay, steps)
+        entries = sorted(stored, key=attrgetter("seq"), reverse=True)
+        steps = self._steps(link, entries, overlay)
         for each, changed in zip(entries, steps, strict=True):
             judge.entry(each.id, changed)
         return judge
 
-    def _steps(self, link: Link, entries: Sequence[Stored]) -> list[list[Step]]:
+    def _steps(self, link: Link, entries: Sequence[Stored], overlay: Overlay) -> list[list[Step]]:
+        """What each entry changed, with every row read that may be looked at, all of a table at once."""
+        lines = codec.decode_all([each.text for each in entries])
+        keys: dict[str, dict[Key, None]] = {}
+        shapes, fits = "", self._reader.fits("{}")
         made = []
-        for each, lines in zip(entries, codec.decode_all([each.text for each in entries]), strict=True):
-            fits = self._reader.fits(each.shapes)
-            made.append([self._step(link, fits[name], before, after) for name, before, after in lines])
+        for each, own in zip(entries, lines, strict=True):
+            if each.shapes != shapes:
+                shapes = each.shapes
+                fits = self._reader.fits(shapes)
+                for name in fits:
+                    keys.setdefault(name, {})
+            made.append([self._step(link, fits[line[0]], line, keys[line[0]]) for line in own])
+        for name, wanted in keys.items():
+            if wanted:
+                overlay.load(link, self.dialect, name, wanted)
         return made
 
-    def _step(self, link: Link, fit: Fit, before: Image | None, after: Image | None) -> Step:
-        if fit.straight or fit.why:
-            return (fit, before, after, ())
+    def _step(self, link: Link, fit: Fit, line: codec.Line, wanted: dict[Key, None]) -> Step:
+        before, after = codec.images(line)
+        places: Sequence[int] = line[2] if len(line) == 4 else ()
+        table = fit.table
+        if table is None or fit.why:
+            return Step(fit, before, after, fit.old_key(before if after is None else after), places, ())
+        lost: tuple[str, ...] = ()
+        if not fit.straight:
+            lost = tuple(fit.missed(before, after))
+            before, after = self._adapted(link, fit, before), self._adapted(link, fit, after)
+            if before is not None and after is not None:
+                places = table.differing(before, after)
+        image = before if after is None else after
+        assert image is not None
+        key = table.key_of(image)
+        if table.folds:
+            key = table.identify(key)
+        wanted[key] = None
+        if places and before is not None and not table.key_places.isdisjoint(places):
+            wanted[table.identify(table.key_of(before))] = None
+        return Step(fit, before, after, key, places, lost)
 
+    def _adapted(self, link: Link, fit: Fit, image: Image | None) -> Image | None:
         def defaults(table: Table, columns: list[str]) -> tuple[Value, ...]:
             return self.dialect.defaults(link, table, columns)
 
-        lost = tuple(fit.missed(before, after))
-        return (fit, fit.adapt(before, defaults), fit.adapt(after, defaults), lost)
-
-    def _load(self, link: Link, overlay: Overlay, steps: Iterable[list[Step]]) -> None:
-        """Reads every row that may be looked at, all of a table at once."""
-        keys: dict[str, dict[Key, None]] = {}
-        for changed in steps:
-            for fit, before, after, _ in changed:
-                if fit.table is None or fit.why:
-                    continue
-                wanted = keys.setdefault(fit.name, {})
-                for image in (before, after):
-                    if image is not None:
-                        wanted[fit.table.key_of(image)] = None
-        for name, wanted in keys.items():
-            overlay.load(link, self.dialect, name, wanted)
+        return fit.adapt(image, defaults)
 
     def _carried(self, link: Link, catalog: Catalog, overlay: Overlay, id: str) -> Carried:
         planned = overlay.planned()
@@ -246,7 +279,7 @@ class Ledger:
             return Carried([], [constraint(broken, carrier.culprit(planned))])
 
     def _mark(self, link: Link, stored: Sequence[Stored], id: str) -> None:
-        if self.journal.mark(link, [each.id for each in stored], id) != len(stored):
+        if self.journal.mark(link, stored, id) != len(stored):
             raise ConflictError(
                 "rows.undone",
                 "Some of it was taken back in the meantime, so nothing was done.",
@@ -261,13 +294,28 @@ class Ledger:
         """What an undo took back is done again; and if that was an undo, what it took back is undone
         again."""
         targets = self.journal.by_id(link, undo.undoes)
-        self.journal.mark(link, [each.id for each in targets], None)
+        self.journal.mark(link, targets, None)
         for each in targets:
             if each.kind == "undo":
-                self.journal.mark(link, each.undoes, each.id)
-                for again in self.journal.by_id(link, each.undoes):
+                found = self.journal.by_id(link, each.undoes)
+                self.journal.mark(link, found, each.id)
+                for again in found:
                     if again.kind == "undo":
                         self._revive(link, again)
+
+
+@contextmanager
+def _uninterrupted(entries: int) -> Iterator[None]:
+    """Keeps the collector of cycles from looking, again and again, at many thousand rows that are all in
+    use."""
+    if entries < _MANY or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _require_key(table: Table, change: Change) -> None:

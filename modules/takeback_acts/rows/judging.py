@@ -6,20 +6,32 @@ it was left. What was deleted comes again under its key when that is free. Every
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TypeAlias
+from collections.abc import Container, Sequence
+from typing import NamedTuple, TypeAlias
 
 from takeback_acts.rows import merging
-from takeback_acts.rows.changes import identical, same
 from takeback_acts.rows.effects import Effect
 from takeback_acts.rows.overlay import Overlay, Sheet
 from takeback_acts.rows.shapes import Fit
-from takeback_acts.rows.tables import Image, Key
+from takeback_acts.rows.tables import Image, Key, same
 
 Part: TypeAlias = "tuple[str, Key, str]"
-Step: TypeAlias = "tuple[Fit, Image | None, Image | None, tuple[str, ...]]"
-"""How the table fits, the row before and after in the columns of today, and the columns it needs that are no
-more."""
+_UNKNOWN: Image = ()
+
+
+class Step(NamedTuple):
+    """One change to be judged, in the columns of today.
+
+    `key` is that of the row as the act left it, or of what it deleted, in its one form. `places` are those of
+    the columns that an update set, and `lost` columns that it needs and that are no more.
+    """
+
+    fit: Fit
+    before: Image | None
+    after: Image | None
+    key: Key
+    places: Sequence[int]
+    lost: tuple[str, ...]
 
 
 class Judge:
@@ -33,12 +45,13 @@ class Judge:
         self.effects: list[Effect] = []
         self.partial = False
         self._overlay = overlay
+        self._sheets = overlay.sheets
         self._only = only
         self._force = force
 
     def entry(self, entry: str, steps: list[Step]) -> None:
         """Judges what one entry changed, as a whole: rows may have changed places."""
-        moving = [step for step in steps if self._moves(step)]
+        moving = [step for step in steps if step.places and self._moves(step)]
         if moving:
             self._exchange(entry, [step for step in reversed(steps) if step not in moving], moving)
             return
@@ -46,89 +59,95 @@ class Judge:
             self._step(entry, step)
 
     def _moves(self, step: Step) -> bool:
-        fit, before, after, _ = step
-        if before is None or after is None or fit.table is None or fit.why:
+        table = step.fit.table
+        if table is None or step.fit.why or table.key_places.isdisjoint(step.places):
             return False
-        table = fit.table
-        old, new = table.key_of(before), table.key_of(after)
-        return old != new and table.identify(old) != table.identify(new)
+        assert step.before is not None
+        return table.identify(table.key_of(step.before)) != step.key
 
     def _step(self, entry: str, step: Step) -> None:
-        fit, before, after, lost = step
+        fit = step.fit
         if fit.why:
-            self._unfit(entry, fit, before, after)
+            self._unfit(entry, step)
             return
-        sheet = self._overlay.sheet(fit.name)
-        if before is None:
-            assert after is not None
-            self._uninsert(entry, sheet, after, lost)
-        elif after is None:
-            self._undelete(entry, sheet, before, lost)
+        sheet = self._sheets.get(fit.name) or self._overlay.sheet(fit.name)
+        if step.before is None:
+            self._uninsert(entry, sheet, step)
+        elif step.after is None:
+            self._undelete(entry, sheet, step)
         else:
-            self._unupdate(entry, sheet, before, after, lost)
+            self._unupdate(entry, sheet, step)
 
     # -- one row where it is ------------------------------------------------------------------------------
 
-    def _unupdate(self, entry: str, sheet: Sheet, before: Image, after: Image, lost: tuple[str, ...]) -> None:
+    def _unupdate(self, entry: str, sheet: Sheet, step: Step) -> None:
+        _, before, after, key, places, lost = step
+        assert before is not None
+        assert after is not None
         table = sheet.table
-        key = table.identify(table.key_of(after))
-        now = sheet.now(key)
+        now = sheet.state.get(key, _UNKNOWN)
+        if now is _UNKNOWN:
+            now = sheet.base[key]
         if now is None:
             self.effects.append(Effect(entry, table.name, key, "", "gone", "the row is no more"))
-            return
-        names = table.names
-        if self._only is None and not lost and identical(now, after):
+        elif self._only is None and not lost and table.equal(now, after):
             sheet.state[key] = before
-            self.effects += [
-                Effect(entry, table.name, key, names[place], "restore")
-                for place in sheet.promised
-                if before[place] is not after[place] and not same(before[place], after[place])
-            ]
-            return
+            name, names, silent = table.name, table.names, sheet.silent
+            for place in places:
+                if place not in silent:
+                    self.effects.append(Effect(entry, name, key, names[place], "restore"))
+        else:
+            self._merge(entry, sheet, step, now)
+
+    def _merge(self, entry: str, sheet: Sheet, step: Step, now: Image) -> None:
+        """Gives back columns one by one, since the row is not as the act left it."""
+        _, before, after, key, places, lost = step
+        assert before is not None
+        assert after is not None
+        table = sheet.table
         for name in lost:
             self._conflict(entry, table.name, key, name, "the column is no more, or of another type")
-        merged = merging.merge(sheet, before, after, now)
         image = list(now)
-        for place, verdict in merged.items():
-            name = names[place]
+        for place, verdict in merging.merge(sheet, places, before, after, now).items():
+            name = table.names[place]
             if not self._chosen(table.name, key, name):
                 continue
-            if verdict.action != "conflict" or self._force:
+            against = verdict.action == "conflict"
+            if not against or self._force:
                 image[place] = verdict.value
             if name in sheet.derived:
                 continue
-            if verdict.action == "conflict" and not self._force:
-                self._conflict(
-                    entry, table.name, key, name, verdict.reason, after[place], before[place], now[place]
-                )
+            if against and not self._force:
+                values = (after[place], before[place], now[place])
+                self._conflict(entry, table.name, key, name, verdict.reason, *values)
             else:
-                action = "restore" if verdict.action == "conflict" else verdict.action
+                action = "restore" if against else verdict.action
                 self.effects.append(Effect(entry, table.name, key, name, action, verdict.reason))
         sheet.state[key] = tuple(image)
 
-    def _uninsert(self, entry: str, sheet: Sheet, after: Image, lost: tuple[str, ...]) -> None:
-        table = sheet.table
-        key = table.identify(table.key_of(after))
-        if not self._chosen(table.name, key, ""):
+    def _uninsert(self, entry: str, sheet: Sheet, step: Step) -> None:
+        key, after, name = step.key, step.after, sheet.table.name
+        assert after is not None
+        if not self._chosen(name, key, ""):
             return
         now = sheet.now(key)
         if now is None:
-            self.effects.append(Effect(entry, table.name, key, "", "skip", "missing"))
-        elif self._as_left(entry, sheet, key, after, now, lost):
+            self.effects.append(Effect(entry, name, key, "", "skip", "missing"))
+        elif self._as_left(entry, sheet, key, after, now, step.lost):
             sheet.state[key] = None
-            self.effects.append(Effect(entry, table.name, key, "", "delete"))
+            self.effects.append(Effect(entry, name, key, "", "delete"))
 
-    def _undelete(self, entry: str, sheet: Sheet, before: Image, lost: tuple[str, ...]) -> None:
-        table = sheet.table
-        key = table.identify(table.key_of(before))
-        if not self._chosen(table.name, key, ""):
+    def _undelete(self, entry: str, sheet: Sheet, step: Step) -> None:
+        key, before, name = step.key, step.before, sheet.table.name
+        assert before is not None
+        if not self._chosen(name, key, ""):
             return
         now = sheet.now(key)
         if now is not None and sheet.alike(now, before):
-            self.effects.append(Effect(entry, table.name, key, "", "skip", "unchanged"))
-        elif self._free(entry, sheet, key, before, now) and self._whole(entry, sheet, key, lost):
+            self.effects.append(Effect(entry, name, key, "", "skip", "unchanged"))
+        elif self._free(entry, sheet, key, before, now) and self._whole(entry, sheet, key, step.lost):
             sheet.state[key] = before
-            self.effects.append(Effect(entry, table.name, key, "", "restore"))
+            self.effects.append(Effect(entry, name, key, "", "restore"))
 
     def _as_left(
         self, entry: str, sheet: Sheet, key: Key, after: Image, now: Image, lost: tuple[str, ...]
@@ -180,56 +199,49 @@ class Judge:
     def _exchange(self, entry: str, still: list[Step], moving: list[Step]) -> None:
         """Takes every row from where the act left it before any is put where it was: keys may have been
         swapped."""
-        lifted: list[tuple[Sheet, Key, Key, Image, Image | None]] = []
-        for fit, before, after, lost in moving:
-            assert before is not None
-            assert after is not None
-            found = self._lifted(entry, self._overlay.sheet(fit.name), before, after, lost)
-            if found is not None:
-                lifted.append(found)
+        found = [self._lifted(entry, self._overlay.sheet(step.fit.name), step) for step in moving]
         for step in still:
-            if step[1] is None or step[2] is not None:
+            if step.before is None or step.after is not None:
                 self._step(entry, step)
-        for sheet, old, new, image, origin in lifted:
+        for sheet, old, new, image, origin in filter(None, found):
             occupant = sheet.now(new)
             if not self._free(entry, sheet, new, image, occupant, "another row has the key it had"):
                 continue
-            if occupant is not None and (real := sheet.origin(new)) is not None:
+            if (real := sheet.origin(new)) is not None:
                 sheet.ousted.append(real)
             sheet.put(new, image, origin)
             self.effects.append(Effect(entry, sheet.table.name, old, "", "restore", "key"))
             self.effects.append(Effect(entry, sheet.table.name, new, "", "restore", "key"))
         for step in still:
-            if step[1] is not None and step[2] is None:
+            if step.before is not None and step.after is None:
                 self._step(entry, step)
 
     def _lifted(
-        self, entry: str, sheet: Sheet, before: Image, after: Image, lost: tuple[str, ...]
+        self, entry: str, sheet: Sheet, step: Step
     ) -> tuple[Sheet, Key, Key, Image, Image | None] | None:
-        table = sheet.table
-        here, there = table.identify(table.key_of(after)), table.identify(table.key_of(before))
+        table, here = sheet.table, step.key
+        assert step.before is not None
         if not self._chosen(table.name, here, ""):
             return None
-        now = sheet.now(here)
-        if now is None:
+        if sheet.now(here) is None:
             self.effects.append(Effect(entry, table.name, here, "", "gone", "the row is no more"))
             return None
         count = len(self.effects)
-        self._unupdate(entry, sheet, before, after, lost)
+        self._unupdate(entry, sheet, step)
         if any(effect.action == "conflict" for effect in self.effects[count:]):
             return None
         image = sheet.now(here)
         assert image is not None
-        return sheet, here, there, image, sheet.lift(here)
+        return sheet, here, table.identify(table.key_of(step.before)), image, sheet.lift(here)
 
     # -- words ---------------------------------------------------------------------------------------------
 
-    def _unfit(self, entry: str, fit: Fit, before: Image | None, after: Image | None) -> None:
-        place = fit.old_key(before if after is None else after)
+    def _unfit(self, entry: str, step: Step) -> None:
+        fit = step.fit
         if fit.table is None:
-            self.effects.append(Effect(entry, fit.name, place, "", "gone", fit.why))
+            self.effects.append(Effect(entry, fit.name, step.key, "", "gone", fit.why))
         else:
-            self._conflict(entry, fit.name, place, "", fit.why)
+            self._conflict(entry, fit.name, step.key, "", fit.why)
 
     def _chosen(self, table: str, key: Key, column: str) -> bool:
         if self._only is None or (table, key, column) in self._only:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, localcontext
 from typing import Literal, NamedTuple
 
-from takeback_acts.rows.changes import same
 from takeback_acts.rows.overlay import Sheet
-from takeback_acts.rows.tables import Image, Value
+from takeback_acts.rows.tables import Image, Value, same
 
 _EXACT = Context(prec=20_000, traps=[Inexact, InvalidOperation])
 _MOST = 1 << 63
@@ -22,14 +22,10 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def merge(sheet: Sheet, before: Image, after: Image, now: Image) -> dict[int, Verdict]:
+def merge(sheet: Sheet, places: Sequence[int], before: Image, after: Image, now: Image) -> dict[int, Verdict]:
     """For each column that the update set, by place, what giving it back comes to; `value` is what it was
     then."""
-    places = [
-        place
-        for place, column in enumerate(sheet.table.columns)
-        if not column.generated and not same(before[place], after[place])
-    ]
+    places = [place for place in places if not sheet.table.columns[place].generated]
     apart = any(place not in places and not same(now[place], after[place]) for place in sheet.promised)
     found = {place: _one(sheet, place, before, after, now, apart) for place in places}
     for group in sheet.groups:

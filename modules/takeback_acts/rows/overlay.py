@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from takeback_acts.rows.changes import Change, identical
+from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Dialect, Link
 from takeback_acts.rows.rules import Rules
-from takeback_acts.rows.tables import Image, Key, Table
+from takeback_acts.rows.tables import Image, Key, Table, same
 
 
 class Sheet:
@@ -28,6 +28,8 @@ class Sheet:
             for place, column in enumerate(table.columns)
             if not column.generated and column.name not in self.derived
         ]
+        self.plain = len(self.promised) == len(table.columns)
+        self.silent = frozenset(table.places).difference(self.promised)
         self.base: dict[Key, Image | None] = {}
         self.state: dict[Key, Image | None] = {}
         self.moved: dict[Key, Image | None] = {}
@@ -45,8 +47,8 @@ class Sheet:
 
     def alike(self, one: Image, other: Image) -> bool:
         """Whether two rows are the same in all that is promised of them."""
-        return identical(one, other) or all(
-            identical((one[place],), (other[place],)) for place in self.promised
+        return self.table.equal(one, other) or (
+            not self.plain and all(same(one[place], other[place]) for place in self.promised)
         )
 
     def lift(self, key: Key) -> Image | None:
@@ -66,12 +68,11 @@ class Sheet:
         name = self.table.name
         for gone in self.ousted:
             yield Change(name, gone, None)
-        moved, base = self.moved, self.base
+        moved, base, equal = self.moved, self.base, self.table.equal
         for key, image in self.state.items():
             origin = moved[key] if key in moved else base[key]
-            if image is origin or (image is not None and origin is not None and identical(image, origin)):
-                continue
-            yield Change(name, origin, image)
+            if image is not origin and (image is None or origin is None or not equal(image, origin)):
+                yield Change(name, origin, image)
 
 
 class Overlay:
@@ -90,15 +91,13 @@ class Overlay:
         return sheet
 
     def load(self, link: Link, dialect: Dialect, name: str, keys: Iterable[Key]) -> None:
-        """Reads the rows of keys that no one asked for yet, locked for us."""
+        """Reads the rows of keys, in their one form, that no one asked for yet; they are locked for us."""
         sheet = self.sheet(name)
-        table, base = sheet.table, sheet.base
-        identify = table.identify
-        wanted = {key: None for key in map(identify, keys) if key not in base}
-        if not wanted:
-            return
-        base.update(dict.fromkeys(wanted))
-        base.update(dialect.read(link, table, wanted, lock=True))
+        base = sheet.base
+        wanted: dict[Key, Image | None] = dict.fromkeys(key for key in keys if key not in base)
+        if wanted:
+            base.update(wanted)
+            base.update(dialect.read(link, sheet.table, wanted, lock=True))
 
     def planned(self) -> list[Change]:
         """What makes the database as the overlay is."""

@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from takeback_acts.rows.changes import same
-from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
+from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value, same
 
 
 class Writer:

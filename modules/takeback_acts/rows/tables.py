@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import eq, itemgetter
 from typing import Literal, TypeAlias
 
 from takeback.errors import NotFoundError, RefusedError
@@ -73,7 +73,8 @@ class Table:
     """One table: `name` is "skill", or "schema.skill" outside of the default schema.
 
     `triggers` are the person's own. `fingerprint` is 64 hex digits that change with names, types, generated
-    and identity columns and the key.
+    and identity columns and the key. `loose`: values that are equal may be of different types. `checks`: the
+    database may refuse values by more than is listed here.
     """
 
     name: str
@@ -83,9 +84,15 @@ class Table:
     uniques: tuple[Unique, ...] = ()
     triggers: tuple[str, ...] = ()
     fingerprint: str = ""
+    loose: bool = False
+    checks: bool = True
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     key_of: Callable[[Image], Key] = field(init=False, compare=False, repr=False)
+    keys_of: Callable[[Iterable[Image]], Iterable[Key]] = field(init=False, compare=False, repr=False)
     writable: tuple[Column, ...] = field(init=False, compare=False, repr=False)
+    equal: Callable[[Image, Image], bool] = field(init=False, compare=False, repr=False)
+    places: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    key_places: frozenset[int] = field(init=False, compare=False, repr=False)
     _places: dict[str, int] = field(init=False, compare=False, repr=False)
     _folds: tuple[Fold | None, ...] = field(init=False, compare=False, repr=False)
 
@@ -96,8 +103,12 @@ class Table:
         made = {
             "names": tuple(places),
             "key_of": _picker(keys),
+            "keys_of": _pickers(keys),
             "writable": tuple(column for column in self.columns if not column.generated),
             "fingerprint": self.fingerprint or _fingerprint(self.columns, self.key),
+            "equal": identical if self.loose else eq,
+            "places": tuple(places.values()),
+            "key_places": frozenset(keys),
             "_places": places,
             "_folds": folds if any(folds) else (),
         }
@@ -111,9 +122,20 @@ class Table:
             raise NotFoundError("rows.column", f"{self.name} has no column {column}.")
         return place
 
+    def differing(self, one: Image, other: Image) -> list[int]:
+        """Where two images differ, by type or value."""
+        if self.loose:
+            return [place for place in self.places if not same(one[place], other[place])]
+        return [place for place in self.places if one[place] != other[place]]
+
     def has(self, column: str) -> bool:
         """Whether there is a column of that name."""
         return column in self._places
+
+    @property
+    def folds(self) -> bool:
+        """Whether keys that differ may name one row."""
+        return bool(self._folds)
 
     def identify(self, key: Key) -> Key:
         """The key in the one form of all that the database takes for equal to it: what a row is known by."""
@@ -145,6 +167,20 @@ class Catalog:
         raise NotFoundError("rows.table", f"There is no table {name}.")
 
 
+def identical(one: Image, other: Image) -> bool:
+    """Whether two images are the same by type and value: 1 is not 1.0, and -0.0 is not 0.0."""
+    if one is other:
+        return True
+    return one == other and all(map(same, one, other))
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two values are the same by type and value."""
+    if a is b:
+        return True
+    return a == b and type(a) is type(b) and (bool(a) or type(a) is not float or repr(a) == repr(b))
+
+
 def nocase(value: Value) -> Value:
     """SQLite's NOCASE: the letters of ASCII, large or small, are one."""
     return value.translate(_LOWER) if isinstance(value, str) else value
@@ -162,6 +198,15 @@ def _picker(places: list[int]) -> Callable[[Image], Key]:
     if not places:
         return lambda image: ()
     return itemgetter(*places)
+
+
+def _pickers(places: list[int]) -> Callable[[Iterable[Image]], Iterable[Key]]:
+    """The keys of many images, without a step in Python for each."""
+    if len(places) == 1:
+        one = itemgetter(places[0])
+        return lambda images: zip(map(one, images))
+    several = _picker(places)
+    return lambda images: map(several, images)
 
 
 def _fingerprint(columns: tuple[Column, ...], key: tuple[str, ...]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from takeback_acts.rows.changes import Change, identical, same
+from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Dialect, Link
 from takeback_acts.rows.overlay import Overlay
-from takeback_acts.rows.tables import Catalog, Image, Key, Table
+from takeback_acts.rows.tables import Catalog, Image, Key, Table, same
 
 
 class Stray(NamedTuple):
@@ -48,7 +48,7 @@ def _place(overlay: Overlay, change: Change) -> tuple[str, bool, Key]:
 def _alike(overlay: Overlay, name: str, one: Image | None, other: Image | None) -> bool:
     if one is None or other is None:
         return one is other
-    return (one == other and identical(one, other)) or overlay.sheet(name).alike(one, other)
+    return overlay.sheet(name).alike(one, other)
 
 
 def kept(overlay: Overlay, stray: Stray) -> tuple[str, ...]:
@@ -87,19 +87,25 @@ def misread(
     link: Link, dialect: Dialect, catalog: Catalog, actual: Iterable[Change]
 ) -> list[tuple[str, Key]]:
     """The rows that the database, asked once more, does not hold as they were captured."""
-    wanted: dict[str, dict[Key, Image | None]] = {}
-    for change in actual:
-        table = catalog.tables[change.table]
-        rows = wanted.setdefault(table.name, {})
-        if change.before is not None:
-            rows.setdefault(table.identify(table.key_of(change.before)), None)
-        if change.after is not None:
-            rows[table.identify(table.key_of(change.after))] = change.after
-    return [
-        (name, key)
-        for name, rows in wanted.items()
-        for key in _misread(link, dialect, catalog.tables[name], rows)
-    ]
+    sides: dict[str, tuple[list[Image], list[Image]]] = {}
+    for name, before, after in actual:
+        was, comes = sides.setdefault(name, ([], []))
+        if before is not None:
+            was.append(before)
+        if after is not None:
+            comes.append(after)
+    found = []
+    for name, (was, comes) in sides.items():
+        table = catalog.tables[name]
+        rows: dict[Key, Image | None] = dict.fromkeys(_known(table, was))
+        rows.update(zip(_known(table, comes), comes, strict=True))
+        found += [(name, key) for key in _misread(link, dialect, table, rows)]
+    return found
+
+
+def _known(table: Table, images: Iterable[Image]) -> Iterable[Key]:
+    keys = table.keys_of(images)
+    return map(table.identify, keys) if table.folds else keys
 
 
 def _misread(link: Link, dialect: Dialect, table: Table, rows: dict[Key, Image | None]) -> list[Key]:
@@ -108,5 +114,5 @@ def _misread(link: Link, dialect: Dialect, table: Table, rows: dict[Key, Image |
         key
         for key, image in rows.items()
         if ((now := held.get(key)) is not image)
-        and (now is None or image is None or not identical(now, image))
+        and (now is None or image is None or not table.equal(now, image))
     ]

@@ -132,6 +132,13 @@ def test_rows_that_exchanged_their_keys_exchange_them_back(skills):
     assert skills.dump() == before
 
 
+def test_a_row_that_moved_goes_back_to_where_the_act_put_another(skills):
+    before = skills.dump()
+    act = skills.act("UPDATE skill SET id = 30 WHERE id = 1", "INSERT INTO skill VALUES (1, 'zig', 1, NULL)")
+    assert skills.take_back(act).clean
+    assert skills.dump() == before
+
+
 def test_a_row_changed_many_times_within_an_act_is_one_change(skills):
     skills.act(*(f"UPDATE skill SET level = {level} WHERE id = 1" for level in range(20, 30)))
     assert [(c.before[2], c.after[2]) for c in skills.written.changes] == [skills.values(3, 29)]

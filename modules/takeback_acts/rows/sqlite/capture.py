@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from takeback.errors import RefusedError
-from takeback_acts.rows.changes import Event, identical
+from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.sqlite.introspection import SqliteTable
 from takeback_acts.rows.sqlite.link import SqliteLink, undecodable
 from takeback_acts.rows.sqlite.statements import collate, quoted
-from takeback_acts.rows.tables import Catalog, Image, Key, Table
+from takeback_acts.rows.tables import Catalog, Image, Key, Table, identical
 
 _SEEN = "takeback_seen"
 _MAYBE = "takeback_maybe"
@@ -48,6 +48,11 @@ class Capture:
         link.execute(f"DELETE FROM temp.{_SEEN}")
         if self._careful:
             link.execute(f"DELETE FROM temp.{_MAYBE}")
+
+    def count(self, link: Link) -> int:
+        """How many changes the triggers saw."""
+        found: int = link.execute(f"SELECT count(*) FROM temp.{_SEEN}")[0][0]
+        return found
 
     def collect(self, link: Link) -> list[Event]:
         """What the triggers saw, in order; it is forgotten."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain
 
 from takeback.errors import ConflictError, RefusedError
 from takeback_acts.rows.changes import Change, Event
@@ -126,6 +126,9 @@ class SqliteDialect:
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
         return self._capturing(catalog).collect(link)
 
+    def captured(self, link: Link, catalog: Catalog) -> int | None:
+        return self._capturing(catalog).count(link)
+
     def _capturing(self, catalog: Catalog) -> Capture:
         capture = self._capture
         if capture is None or capture.catalog is not catalog:
@@ -135,8 +138,14 @@ class SqliteDialect:
     # -- rows --------------------------------------------------------------------------------------------
 
     def read(self, link: Link, table: Table, keys: Iterable[Key], *, lock: bool = False) -> dict[Key, Image]:
-        asked = {table.identify(key): key for key in keys}
-        found: dict[Key, Image] = {}
+        wanted = list(keys)
+        if not table.folds:
+            rows = list(self._rows(link, _own(table), wanted))
+            found = dict(zip(table.keys_of(rows), rows, strict=True))
+            if found.keys() <= set(wanted):
+                return found
+        asked = {table.identify(key): key for key in wanted}
+        found = {}
         strays = 0
         for row in self._rows(link, _own(table), list(asked.values())):
             key = asked.get(table.identify(table.key_of(row)))
@@ -152,11 +161,10 @@ class SqliteDialect:
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             try:
-                yield from link.execute(
-                    statements.select(table, len(part)), [value for key in part for value in key]
-                )
+                rows = link.execute(statements.select(table, len(part)), list(chain.from_iterable(part)))
             except RefusedError:
                 raise undecodable(f"a row of {table.name}") from None
+            yield from rows
 
     def _read_singly(
         self, link: Link, table: SqliteTable, keys: Iterable[Key], found: dict[Key, Image]
@@ -174,9 +182,11 @@ class SqliteDialect:
         link.executemany(statements.insert(_own(table)), images)
 
     def update(self, link: Link, table: Table, sets: Sequence[tuple[Key, Mapping[str, Value]]]) -> None:
-        for columns, part in groupby(sets, key=lambda each: tuple(each[1])):
-            sql = statements.update(_own(table), columns)
-            link.executemany(sql, [(*values.values(), *key) for key, values in part])
+        alike: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
+        for key, values in sets:
+            alike.setdefault(tuple(values), []).append((*values.values(), *key))
+        for columns, rows in alike.items():
+            link.executemany(statements.update(_own(table), columns), rows)
 
     def delete(self, link: Link, table: Table, keys: Sequence[Key]) -> None:
         link.executemany(statements.delete(_own(table)), keys)

@@ -15,6 +15,7 @@ OURS = "takeback_"
 MOST_COLUMNS = 990
 
 _FOLDS: Mapping[str, Fold | None] = {"BINARY": None, "NOCASE": nocase, "RTRIM": rtrim}
+_CHECK = re.compile(r"\bcheck\b", re.IGNORECASE)
 _ON_CONFLICT = re.compile(r"\bon\s+conflict\b", re.IGNORECASE)
 _REFERENCES = (
     'SELECT id, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id, seq'
@@ -107,6 +108,8 @@ def _table(
         triggers=triggers,
         indexes=indexes,
         resolves=bool(_ON_CONFLICT.search(sql)),
+        loose=any(_is_loose(row[1]) for row in rows),
+        checks=bool(_CHECK.search(sql)),
     )
 
 
@@ -121,6 +124,14 @@ def _column(row: tuple[Any, ...], collation: str) -> Column:
         fold=_FOLDS.get(collation),
         default=default,
     )
+
+
+def _is_loose(declared: str) -> bool:
+    """Whether a column keeps 1 and 1.0 as they come. Where it does not, equal values are of one type."""
+    declared = declared.upper()
+    if "INT" in declared or any(word in declared for word in ("CHAR", "CLOB", "TEXT")):
+        return False
+    return not declared or "BLOB" in declared or declared == "ANY"
 
 
 def _indexes(link: Link, table: str) -> tuple[Index, ...]:
