@@ -89,6 +89,16 @@ class EchoModule(Module):
         """Tell the person who is there."""
         return seen(ctx)
 
+    @tool(effect="write", reach=("person",), presence=True, previews=True)
+    async def foretold(self, ctx: Context, args: Given) -> Seen:
+        """Tell the person what would be."""
+        return seen(ctx)
+
+    @tool(effect="read", reach=("person",), presence=True)
+    async def secret(self, ctx: Context, args: Given) -> Seen:
+        """Tell the person who is there and asks."""
+        return seen(ctx)
+
     @tool(effect="write", reach=("person", "agents"))
     async def blind(self, ctx: Context, args: Given) -> Seen:
         """Do something that can't be rehearsed."""

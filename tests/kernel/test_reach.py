@@ -26,7 +26,21 @@ def ask(label: str, tool: ToolSpec | None, chain: tuple[str, ...] = (), rules: R
 @pytest.mark.parametrize(
     ("label", "reached"),
     [
-        (PERSON, {"all", "person", "own", "there", "blind", "rehearsed", "crash", "wrong_answer"}),
+        (
+            PERSON,
+            {
+                "all",
+                "person",
+                "own",
+                "there",
+                "foretold",
+                "secret",
+                "blind",
+                "rehearsed",
+                "crash",
+                "wrong_answer",
+            },
+        ),
         (AGENT, {"all", "agents", "blind", "rehearsed", "crash", "wrong_answer"}),
         ("module:files", {"all", "modules", "there"}),
         ("module:friend", {"all", "modules", "there"}),

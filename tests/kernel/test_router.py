@@ -152,10 +152,25 @@ async def test_a_confined_call_stays_confined(kernel: Kernel) -> None:
 async def test_presence_is_the_persons_own(kernel: Kernel) -> None:
     with pytest.raises(RefusedError) as refused:
         await kernel.enter(PERSON).call("echo.there")
-    assert refused.value.code == "call.presence"
+    assert (refused.value.code, refused.value.data) == ("call.presence", {"tool": "echo.there"})
     assert (await kernel.enter(PERSON, present=True).call("echo.there")).caller == PERSON
     with pytest.raises(RefusedError):  # a module in between is not the person
         await kernel.enter(PERSON, present=True).call("relay.pass_on", tool="echo.there")
+
+
+async def test_the_rehearsal_of_a_write_needs_nobody_there(kernel: Kernel) -> None:
+    heard: list[CallRecord] = []
+    kernel.router.on_call(heard.append)
+    rehearsing = kernel.enter(PERSON, dry_run=True)
+    assert (await rehearsing.call("echo.foretold")).dry_run
+    with pytest.raises(RefusedError) as refused:  # it could do nothing but happen
+        await rehearsing.call("echo.there")
+    assert refused.value.code == "call.no_preview"
+    with pytest.raises(RefusedError) as read:  # a read is no less of one in a rehearsal
+        await rehearsing.call("echo.secret")
+    assert read.value.code == "call.presence"
+    assert (await kernel.enter(PERSON, dry_run=True, present=True).call("echo.secret")).dry_run
+    assert [one.outcome for one in heard] == ["rehearsed", "call.no_preview", "call.presence", "ok"]
 
 
 async def test_a_rehearsal_never_does_what_cannot_be_rehearsed(kernel: Kernel) -> None:
@@ -290,12 +305,12 @@ async def test_an_added_module_sees_no_plumbing_until_trusted(tmp_path: Path) ->
         with pytest.raises(NotFoundError):
             await relay.by_itself("echo.modules")
         assert (await relay.by_itself("echo.all")).origin == "module:relay"
-        await kernel.enter(PERSON).kernel.trust(name="relay")
+        await kernel.enter(PERSON, present=True).kernel.trust(name="relay")
         assert (await relay.by_itself("echo.modules")).origin == "module:relay"
         await kernel.enter(PERSON).kernel.untrust(name="relay")
         with pytest.raises(NotFoundError):
             await relay.by_itself("echo.modules")
-        await kernel.enter(PERSON).kernel.trust(name="relay")
+        await kernel.enter(PERSON, present=True).kernel.trust(name="relay")
     impostor = Source.of(RelayModule, builtin=False, distribution="somebody-else")
     async with Kernel(home, settings={}, modules=[EchoModule, impostor]) as kernel:
         relay = kernel.supervisor.lives["relay"].module

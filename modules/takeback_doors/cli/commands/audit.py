@@ -35,7 +35,7 @@ def _show(page: dict[str, Any]) -> None:
 
     rows = []
     for row in page["rows"]:
-        outcome = text(row["outcome"], "green" if row["outcome"] == "ok" else "red")
+        outcome = text(row["outcome"], "green" if row["outcome"] in ("ok", "rehearsed") else "red")
         rows.append((times.short(row["at"]), row["caller"], row["tool"], outcome, row["reason"]))
     show_table(("When", "Caller", "Tool", "Outcome", "Why"), rows, wide="Why", none="No calls that fit.")
     if page["next"] is not None:
