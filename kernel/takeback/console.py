@@ -170,23 +170,29 @@ class ConsoleModule(Module):
         problems = [f"{one.name}: {one.reason}" for one in self._kernel.problems]
         return Modules(modules=[self._shown(life) for life in lives], problems=problems)
 
-    @tool(effect="write", reach=("person",), person_only=True, idempotent=True)
+    @tool(effect="write", reach=("person",), person_only=True, presence=True, previews=True, idempotent=True)
     async def enable(self, ctx: Context, args: ModuleName) -> ModuleShown:
-        """Switch a module on, now and at every start."""
-        await self._kernel.set_enabled(args.name, True)
-        return self._shown(self._kernel.supervisor.lives[args.name])
+        """Switch a module on, now and at every start; a rehearsal shows it as it is."""
+        life = self._kernel.switchable(args.name)
+        if not ctx.dry_run:
+            await self._kernel.set_enabled(args.name, True)
+        return self._shown(life)
 
-    @tool(effect="write", reach=("person",), person_only=True, idempotent=True)
+    @tool(effect="write", reach=("person",), person_only=True, presence=True, previews=True, idempotent=True)
     async def disable(self, ctx: Context, args: ModuleName) -> ModuleShown:
         """Switch a module off, now and at every start; calls in flight are let finish."""
-        await self._kernel.set_enabled(args.name, False)
-        return self._shown(self._kernel.supervisor.lives[args.name])
+        life = self._kernel.switchable(args.name)
+        if not ctx.dry_run:
+            await self._kernel.set_enabled(args.name, False)
+        return self._shown(life)
 
-    @tool(effect="write", reach=("person",), person_only=True, idempotent=True)
+    @tool(effect="write", reach=("person",), person_only=True, presence=True, previews=True, idempotent=True)
     async def trust(self, ctx: Context, args: ModuleName) -> ModuleShown:
         """Let an added module see tools of reach modules."""
-        await self._kernel.set_trust(args.name, True)
-        return self._shown(self._kernel.supervisor.lives[args.name])
+        life = self._kernel.trustable(args.name)
+        if not ctx.dry_run:
+            await self._kernel.set_trust(args.name, True)
+        return self._shown(life)
 
     @tool(effect="write", reach=("person",), person_only=True, idempotent=True)
     async def untrust(self, ctx: Context, args: ModuleName) -> ModuleShown:

@@ -24,6 +24,7 @@ from takeback.errors import TakebackError
 from takeback.events import Events
 from takeback.home import Home
 from takeback.kernel_settings import KernelSettings
+from takeback.lives import Life
 from takeback.lock import HomeLock
 from takeback.module import Doorway, Host, Module
 from takeback.neighbours import Neighbours
@@ -121,13 +122,30 @@ class Kernel:
         )
 
     async def set_trust(self, name: str, trusted: bool) -> None:
-        """Let an added module see tools of reach *modules*, or no longer; raises `module.unknown`."""
-        life = self.supervisor.life(name)
+        """Let an added module see tools of reach *modules*, or no longer; raises as `trustable` does."""
+        life = self.trustable(name)
         await self.trust.say(name, life.source.distribution, trusted=trusted)
         self._use_rules()
 
     async def set_enabled(self, name: str, enabled: bool) -> None:
-        """Switch a module on or off, now and at every start; raises `module.unknown`, `module.needed`."""
+        """Switch a module on or off, now and at every start; raises as `switchable` does."""
+        life = self.switchable(name)
+        await self.trust.say(name, life.source.distribution, enabled=enabled)
+        await (self.supervisor.enable(name) if enabled else self.supervisor.disable(name))
+
+    def trustable(self, name: str) -> Life:
+        """A module whose trust is the person's to give; raises `module.unknown`, `module.builtin`."""
+        life = self.supervisor.life(name)
+        if life.source.builtin:
+            raise TakebackError(
+                "module.builtin",
+                f"Module {name} is part of takeback, so there is no trust to give or take",
+                "Trust is for modules that were added.",
+            )
+        return life
+
+    def switchable(self, name: str) -> Life:
+        """A module that can be switched on and off; raises `module.unknown`, `module.needed`."""
         life = self.supervisor.life(name)
         if name == _CONSOLE:
             raise TakebackError(
@@ -135,8 +153,7 @@ class Kernel:
                 "The kernel's own tools can't be switched off",
                 "Switch off the modules that you don't want.",
             )
-        await self.trust.say(name, life.source.distribution, enabled=enabled)
-        await (self.supervisor.enable(name) if enabled else self.supervisor.disable(name))
+        return life
 
     # ------------------------------------------------------------------ starting
 

@@ -20,7 +20,7 @@ async def kernel(tmp_path):
 
 @pytest.fixture
 def person(kernel):
-    return kernel.enter("cli:person")
+    return kernel.enter("cli:person", present=True)
 
 
 @pytest.fixture
@@ -311,3 +311,30 @@ async def test_a_grant_names_one_thing(person, what):
     await person.call("agents.add", {"name": "juno"})
     with pytest.raises(UsageError, match=r"args\.invalid"):
         await person.call("agents.grant", {"name": "juno", **what})
+
+
+@pytest.mark.parametrize("what", ["root", "table"])
+async def test_a_grant_wants_the_person_there(kernel, person, tmp_path, what):
+    (tmp_path / "docs").mkdir()
+    given = {"name": "juno", what: str(tmp_path / "docs") if what == "root" else "main.skill"}
+    before = (await person.call("agents.add", {"name": "juno"})).agent
+    with pytest.raises(RefusedError, match=r"call\.presence"):
+        await kernel.enter("cli:person").call("agents.grant", given)
+    told = (await kernel.enter("cli:person", dry_run=True).call("agents.grant", given)).agent
+    assert [*told.roots, *told.tables] == [given[what]]
+    assert (await person.call("agents.list")).agents == [before]
+    granted = (await person.call("agents.grant", given)).agent
+    assert [*granted.roots, *granted.tables] == [given[what]]
+
+
+async def test_a_folder_is_granted_by_its_own_path_alone(person, tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (tmp_path / "link").symlink_to(docs)
+    await person.call("agents.add", {"name": "juno"})
+    with pytest.raises(RefusedError, match=r"agent\.root") as refused:
+        await person.call("agents.grant", {"name": "juno", "root": f"{tmp_path}/link"})
+    assert str(docs) in refused.value.message
+    for way in (f"{docs}/", f"{tmp_path}/link/../docs"):
+        granted = await person.call("agents.grant", {"name": "juno", "root": way})
+        assert granted.agent.roots == [str(docs)]

@@ -3,9 +3,12 @@
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +79,18 @@ class Cli:
         self.run("stop")
         for daemon in self.daemons:
             daemon.process.wait(SECONDS)
+
+
+def over_a_home(**environ: str) -> Iterator[Cli]:
+    """`takeback` over a new home of a short name, so that its sockets lie within; removed at the end."""
+    root = Path(tempfile.mkdtemp(prefix="tb-"))
+    cli = Cli(root)
+    cli.environ |= environ
+    try:
+        yield cli
+    finally:
+        cli.stop()
+        shutil.rmtree(root)
 
 
 class Daemon:

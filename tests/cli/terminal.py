@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from typing import Any
 
 from tests.cli.running import SECONDS, Cli, Ran
 
@@ -80,3 +81,19 @@ class Terminal:
             return False
         self.raw += part.decode()
         return bool(part)
+
+
+def answered(cli: Cli, answer: str, *args: str) -> tuple[str, Ran]:
+    """The question that a command asks, on one line, and how it ends with this answer."""
+    terminal = Terminal(cli, *args, env={"COLUMNS": "1000"})
+    terminal.wait_for("[y/N]: ")
+    question = terminal.shown.replace("\r", "").splitlines()[-1]
+    terminal.type(answer)
+    return question, terminal.end()
+
+
+def said_yes(cli: Cli, *args: str) -> Any:
+    """The answer of a command that must succeed, after the yes that it asks for."""
+    _, ran = answered(cli, "y", *args, "--json")
+    assert ran.code == 0, ran
+    return ran.json

@@ -12,7 +12,7 @@ import pytest
 from takeback import errors
 from takeback_doors.cli import main, output
 from tests.cli.running import Cli
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import Terminal, said_yes
 
 SNAPSHOT = Path(__file__).with_name("reference.txt")
 
@@ -171,10 +171,10 @@ def test_completion_by_itself_is_told_how(cli: Cli):
 
 
 def test_modules_are_switched_off_and_on(served: Cli):
-    assert served.json("modules", "disable", "files")["state"] == "off"
+    assert said_yes(served, "modules", "disable", "files")["state"] == "off"
     assert served.run("tools", "call", "files.list", "--json").json["error"]["code"] == "module.off"
     assert served.json("gc")["files"] is None
-    assert served.json("modules", "enable", "files")["state"] == "running"
+    assert said_yes(served, "modules", "enable", "files")["state"] == "running"
 
 
 def test_agents_come_and_go(served: Cli, tmp_path: Path):
@@ -185,7 +185,7 @@ def test_agents_come_and_go(served: Cli, tmp_path: Path):
     assert rotated["token"] != added["token"]
     (tmp_path / "more").mkdir()
     (served.work / "here").mkdir()
-    more = served.json("agents", "grant", "juno", "--root", "here")
+    more = said_yes(served, "agents", "grant", "juno", "--root", "here")
     assert str(served.work / "here") in more["agent"]["roots"], "a relative folder is the person's"
     less = served.json("agents", "withdraw", "juno", "--root", "here")
     assert less["agent"]["roots"] == [str(tmp_path)]
@@ -241,7 +241,7 @@ def test_mcp_wants_a_token_of_the_persons_own(served: Cli, tmp_path: Path):
 
 
 def test_mcp_without_its_module_says_why(served: Cli):
-    served.json("modules", "disable", "mcp")
+    said_yes(served, "modules", "disable", "mcp")
     ran = served.run("mcp", "--json", env={"TAKEBACK_TOKEN": "x"})
     assert (ran.code, ran.json["error"]["code"]) == (1, "mcp.off")
     assert "The module mcp is off" in ran.json["error"]["message"]
@@ -249,7 +249,7 @@ def test_mcp_without_its_module_says_why(served: Cli):
     assert "The module mcp is off" in added.err
     assert "The module mcp is off" in served.run("status").out
     assert served.json("status")["mcp"] is None
-    served.json("modules", "enable", "mcp")
+    said_yes(served, "modules", "enable", "mcp")
     assert served.json("status")["mcp_problem"] == ""
 
 

@@ -193,7 +193,7 @@ async def test_labels_of_an_added_module_need_trust(written):
         with pytest.raises(NotFoundError, match="Unknown tool"):
             await me.labels.set(name="color", text="blue")
         assert (await me.labels.get(name="color")).text is None
-        await me.kernel.trust(name="labels")
+        await kernel.enter("cli:person", present=True).kernel.trust(name="labels")
         done = await me.labels.set(name="color", text="blue")
         await me.undo.run(id=done.act)
         assert (await me.labels.get(name="color")).text is None

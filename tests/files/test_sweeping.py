@@ -53,7 +53,7 @@ async def test_what_no_act_names_goes_once_it_is_old(bench, later, deleted):
 async def test_it_is_swept_by_itself_once_the_module_starts(bench, later, deleted):
     await _forget_acts(bench)
     later(10 * DAY)
-    person = bench.person()
+    person = bench.person(present=True)
     await person.call("kernel.disable", name="files")
     await person.call("kernel.enable", name="files")
     with anyio.fail_after(10):

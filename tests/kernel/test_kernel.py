@@ -170,7 +170,7 @@ async def test_disabling_lets_calls_in_flight_finish_and_refuses_new_ones(tmp_pa
         assert answers == [Done()]
         assert kernel.supervisor.lives["slow"].state == "off"
         assert "slow.wait" not in [spec.name for spec in kernel.router.reachable(PERSON)]
-        await ctx.kernel.enable(name="slow")
+        await kernel.enter(PERSON, present=True).kernel.enable(name="slow")
         again = kernel.supervisor.lives["slow"].module
         assert isinstance(again, SlowModule)
         again.go.set()
@@ -180,11 +180,11 @@ async def test_disabling_lets_calls_in_flight_finish_and_refuses_new_ones(tmp_pa
 async def test_a_module_switched_off_stays_off(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with Kernel(home, settings={}, modules=[EchoModule]) as kernel:
-        await kernel.enter(PERSON).kernel.disable(name="echo")
+        await kernel.enter(PERSON, present=True).kernel.disable(name="echo")
     async with Kernel(home, settings={}, modules=[EchoModule]) as kernel:
         assert kernel.supervisor.lives["echo"].state == "off"
         with pytest.raises(TakebackError) as needed:
-            await kernel.enter(PERSON).kernel.disable(name="kernel")
+            await kernel.enter(PERSON, present=True).kernel.disable(name="kernel")
         assert needed.value.code == "module.needed"
 
 
@@ -193,7 +193,7 @@ async def test_being_switched_on_is_not_inherited_with_a_name(tmp_path: Path) ->
     mine = replace(Source.of(EchoModule, builtin=False, distribution="mine"), enabled=False)
     async with Kernel(home, settings={}, modules=[mine]) as kernel:
         assert kernel.supervisor.lives["echo"].state == "off"
-        await kernel.enter(PERSON).kernel.enable(name="echo")
+        await kernel.enter(PERSON, present=True).kernel.enable(name="echo")
     async with Kernel(home, settings={}, modules=[mine]) as kernel:
         assert kernel.supervisor.lives["echo"].state == "running"
     async with Kernel(home, settings={}, modules=[replace(mine, distribution="theirs")]) as kernel:
@@ -515,3 +515,32 @@ async def test_doctor_looks_at_store_and_modules(tmp_path: Path) -> None:
         assert "no such port" in checks["module badstart"].detail
         status = await kernel.enter(PERSON).kernel.status()
         assert status.modules == {"running": 2, "failed": 1}
+
+
+@pytest.mark.parametrize("verb", ["enable", "disable", "trust"])
+async def test_settings_want_the_person_there(tmp_path: Path, verb: str) -> None:
+    added = Source.of(EchoModule, builtin=False, distribution="somebody")
+    added = replace(added, enabled=verb != "enable")
+    async with Kernel(tmp_path / "home", settings={}, modules=[added]) as kernel:
+
+        async def echo() -> tuple[str, bool]:
+            (found,) = [m for m in (await kernel.enter(PERSON).kernel.modules()).modules if m.name == "echo"]
+            return found.state, found.trusted
+
+        before = await echo()
+        with pytest.raises(TakebackError) as refused:
+            await kernel.enter(PERSON).call(f"kernel.{verb}", name="echo")
+        assert refused.value.code == "call.presence"
+        assert await echo() == before
+        await kernel.enter(PERSON, dry_run=True).call(f"kernel.{verb}", name="echo")
+        assert await echo() == before
+        await kernel.enter(PERSON, present=True).call(f"kernel.{verb}", name="echo")
+        assert await echo() != before
+
+
+async def test_what_is_built_in_is_neither_trusted_nor_distrusted(tmp_path: Path) -> None:
+    async with Kernel(tmp_path / "home", settings={}, modules=[EchoModule]) as kernel:
+        for verb in ("trust", "untrust"):
+            with pytest.raises(TakebackError) as refused:
+                await kernel.enter(PERSON, present=True).call(f"kernel.{verb}", name="echo")
+            assert refused.value.code == "module.builtin"

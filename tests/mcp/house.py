@@ -170,7 +170,7 @@ class House:
         self.kernel = kernel
         self.url = url
         self.socket = socket
-        self.person = kernel.enter("cli:person")
+        self.person = kernel.enter("cli:person", present=True)
 
     @property
     def port(self) -> int:

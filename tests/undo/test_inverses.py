@@ -154,7 +154,7 @@ async def test_an_inverse_in_an_added_module_needs_the_person_s_trust(home):
         with pytest.raises(RefusedError) as refused:
             await at.module("notes").undo.record(recorded())
         assert refused.value.code == "undo.inverse_untrusted"
-        await at.person().kernel.trust(name="odd")
+        await at.person(present=True).kernel.trust(name="odd")
         made = await at.module("notes").undo.record(recorded())
         await at.person().kernel.untrust(name="odd")
         with pytest.raises(RefusedError) as again:
@@ -167,7 +167,7 @@ async def test_an_added_module_reaches_no_recording_until_it_is_trusted(home):
         with pytest.raises(NotFoundError) as refused:
             await at.module("odd").undo.record(recorded())
         assert refused.value.code == "tool.unknown"
-        await at.person().kernel.trust(name="odd")
+        await at.person(present=True).kernel.trust(name="odd")
         assert (await at.module("odd").undo.record(recorded())).id
 
 

@@ -133,16 +133,21 @@ class AgentsModule(Module):
                 await self._save(record, narrowed=record)
         return Changed(agent=record.shown())
 
-    @tool(effect="write", reach=_PERSON, person_only=True, idempotent=True)
+    @tool(effect="write", reach=_PERSON, person_only=True, presence=True, previews=True, idempotent=True)
     async def grant(self, ctx: Context, args: Grant) -> Changed:
-        """Let an agent touch one more folder, or one more table of a connected database."""
-        root = () if args.root is None else (roots.resolve(args.root, self.host.home),)
+        """Let an agent touch one more folder, or one more table of a connected database.
+
+        A rehearsal answers the agent as it would be. Raises RefusedError `agent.root`, UsageError
+        `agent.table`, NotFoundError `agent.unknown`, ConflictError `agent.revoked`.
+        """
+        root = () if args.root is None else (roots.named_outright(args.root, self.host.home),)
         table = () if args.table is None else (tables.resolve(args.table),)
         async with self._one_at_a_time:
             record = self._living(args.name)
             if not {*root, *table} <= {*record.roots, *record.tables}:
                 record = replace(record, roots=(*record.roots, *root), tables=(*record.tables, *table))
-                await self._save(record)
+                if not ctx.dry_run:
+                    await self._save(record)
         return Changed(agent=record.shown())
 
     @tool(effect="write", reach=_PERSON, person_only=True)

@@ -30,6 +30,18 @@ def resolve(root: str, home: Home) -> str:
     return real
 
 
+def named_outright(root: str, home: Home) -> str:
+    """The path of a folder to grant that no link leads to; raises RefusedError `agent.root`.
+
+    The person says yes to this very path. If a link could take its place in the meantime, another
+    folder would be given.
+    """
+    real = resolve(root, home)
+    if os.path.normpath(root) != real:
+        _refuse(root, f"is another way to {real}", "Name that folder itself, if it is the one you mean.")
+    return real
+
+
 def own_folders(home: Home) -> set[str]:
     """The real paths of everything takeback keeps for itself."""
     return {os.path.realpath(part) for part in (home.config, home.data, home.state, home.runtime)}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from takeback_doors.cli.complete import agent_names
 from takeback_doors.cli.listing import ListingGroup
+from takeback_doors.cli.presence import call_present
 from takeback_doors.cli.shell import Shell, with_shell
 from takeback_doors.cli.times import is_past
 
@@ -46,7 +48,7 @@ def add(
     expires: str | None,
 ) -> None:
     """Add an agent; its token is printed this once."""
-    args = {"name": name, "roots": [_folder(root) for root in roots], "assistant": assistant}
+    args = {"name": name, "roots": _folders(roots), "assistant": assistant}
     added = shell.call("agents.add", {**args, "tables": tables, "expires": _expiry(expires)})
     shell.answer(added, lambda: _show_token(shell, added))
 
@@ -83,8 +85,15 @@ def revoke(shell: Shell, name: str) -> None:
 @_tables
 @with_shell
 def grant(shell: Shell, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
-    """Let an agent touch more folders, or tables of connected databases."""
-    _change(shell, "agents.grant", name, roots, tables)
+    """Let an agent touch more folders, or tables of connected databases.
+
+    It asks first, on a terminal.
+    """
+    # The question names the folder itself, and not a link that could lead elsewhere by the time of the yes.
+    granted = call_present(
+        shell, "agents.grant", _named(name, map(os.path.realpath, _folders(roots)), tables)
+    )
+    shell.answer(granted, lambda: _show([granted["agent"]]))
 
 
 @agents.command("withdraw")
@@ -94,21 +103,21 @@ def grant(shell: Shell, name: str, roots: tuple[str, ...], tables: tuple[str, ..
 @with_shell
 def withdraw(shell: Shell, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
     """Take folders or tables away from an agent."""
-    _change(shell, "agents.withdraw", name, roots, tables)
+    inputs = _named(name, _folders(roots), tables)
+    withdrawn = [shell.call("agents.withdraw", given) for given in inputs][-1]
+    shell.answer(withdrawn, lambda: _show([withdrawn["agent"]]))
 
 
-def _change(shell: Shell, tool: str, name: str, roots: tuple[str, ...], tables: tuple[str, ...]) -> None:
-    if not roots and not tables:
+def _named(name: str, roots: Iterable[str], tables: Iterable[str]) -> list[dict[str, Any]]:
+    named = [*({"root": root} for root in roots), *({"table": table} for table in tables)]
+    if not named:
         raise click.UsageError("Name a folder with --root, or a table with --table.")
-    changed: dict[str, Any] = {}
-    for what in [*({"root": _folder(root)} for root in roots), *({"table": table} for table in tables)]:
-        changed = shell.call(tool, {"name": name, **what})
-    shell.answer(changed, lambda: _show([changed["agent"]]))
+    return [{"name": name, **each} for each in named]
 
 
-def _folder(root: str) -> str:
+def _folders(roots: Iterable[str]) -> list[str]:
     # The daemon stands in another folder than the person does.
-    return os.path.abspath(os.path.expanduser(root))
+    return [os.path.abspath(os.path.expanduser(root)) for root in roots]
 
 
 def _expiry(given: str | None) -> int | str | None:

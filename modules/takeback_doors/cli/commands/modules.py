@@ -9,6 +9,7 @@ import click
 from takeback_doors.cli.complete import module_names
 from takeback_doors.cli.listing import ListingGroup
 from takeback_doors.cli.output import say
+from takeback_doors.cli.presence import call_present
 from takeback_doors.cli.shell import Shell, with_shell
 
 
@@ -28,19 +29,27 @@ def list_modules(shell: Shell) -> None:
     shell.answer({"modules": found["modules"], "problems": found["problems"]}, lambda: _show(found))
 
 
-def _changing(verb: str, words: str) -> None:
-    @modules.command(verb, help=words)
+def _giving(verb: str, words: str) -> None:
+    @modules.command(verb, help=f"{words} Asks first, on a terminal.")
     @click.argument("name", shell_complete=module_names)
     @with_shell
     def change(shell: Shell, name: str) -> None:
-        changed = shell.call(f"kernel.{verb}", {"name": name})
+        changed = call_present(shell, f"kernel.{verb}", [{"name": name}])
         shell.answer(changed, lambda: say("Done."))
 
 
-_changing("enable", "Switch a module on.")
-_changing("disable", "Switch a module off; calls that are running are finished first.")
-_changing("trust", "Let an added module use what only modules may use.")
-_changing("untrust", "Take that trust back.")
+_giving("enable", "Switch a module on.")
+_giving("disable", "Switch a module off; calls that are running are finished first.")
+_giving("trust", "Let an added module use what only modules may use.")
+
+
+@modules.command("untrust")
+@click.argument("name", shell_complete=module_names)
+@with_shell
+def untrust(shell: Shell, name: str) -> None:
+    """Take that trust back."""
+    changed = shell.call("kernel.untrust", {"name": name})
+    shell.answer(changed, lambda: say("Done."))
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from takeback.errors import TakebackError
 from takeback_doors.cli.complete import tool_names
 from takeback_doors.cli.listing import ListingGroup
+from takeback_doors.cli.presence import call_present, wants_presence
 from takeback_doors.cli.shell import Shell, with_shell
 
 
@@ -36,10 +38,22 @@ def list_tools(shell: Shell, caller: str | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what it would do.")
 @with_shell
 def call(shell: Shell, name: str, arguments: str, dry_run: bool) -> None:
-    """Call a tool as yourself; JSON is its input, or - to read that from stdin."""
+    """Call a tool as yourself; JSON is its input, or - to read that from stdin.
+
+    A tool that wants you to be there asks first, on a terminal.
+    """
     given = _parsed(sys.stdin.read() if arguments == "-" else arguments)
-    result = shell.daemon().call(name, given, dry_run=dry_run)
+    result = _result(shell, name, given, dry_run=dry_run)
     shell.answer({"result": result}, lambda: click.echo(json.dumps(result, indent=2)))
+
+
+def _result(shell: Shell, name: str, given: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+    try:
+        return shell.daemon().call(name, given, dry_run=dry_run)
+    except TakebackError as error:
+        if dry_run or not wants_presence(error, name):
+            raise
+    return call_present(shell, name, [given])
 
 
 def _parsed(text: str) -> dict[str, Any]:
