@@ -117,7 +117,7 @@ def collect(link: Link, catalog: PostgresCatalog) -> list[Event]:
     _require_seen(link, catalog)
     events = [Event(*_images(row)) for row in json.loads(f"[{held[:-1]}]")] if held else []
     if spilt == "on":
-        rows = link.execute(f"SELECT t, o, n FROM {triggers.SPILL}")
+        rows = link.execute(f"SELECT t, o, n FROM {triggers.SPILL} ORDER BY at")
         events += [Event(name, _image(old), _image(new)) for name, old, new in rows]
         link.execute(f"TRUNCATE {triggers.SPILL}")
     return events

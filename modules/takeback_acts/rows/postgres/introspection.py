@@ -103,8 +103,9 @@ SELECT pg_catalog.md5(pg_catalog.concat(
         FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
         WHERE NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
     (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(i.indexrelid::int8))
-        FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
-        WHERE i.indisunique AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+        FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+        WHERE i.indisunique AND c.relkind IN ('r', 'p')
+            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', t.oid, t.tgenabled), ';' ORDER BY t.oid)
         FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal
             AND NOT pg_catalog.starts_with(t.tgname::text, 'takeback_'))))
