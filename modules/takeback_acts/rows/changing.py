@@ -160,9 +160,10 @@ def find(catalog: Catalog, scope: Scope | None, database: str, name: str) -> Tab
     if resolved in catalog.tables:
         return catalog.tables[resolved]
     if resolved in catalog.refused:
+        why = catalog.refused[resolved]
         raise RefusedError(
             "rows.unjournaled",
-            f"{database}.{name:.200} can't be changed so that it could be taken back: {catalog.refused[resolved]}",
+            f"{database}.{name:.200} can't be changed so that it could be taken back: {why}",
             "Give it what it lacks, then try again; the database's own tools can change it as it is.",
         )
     raise NotFoundError(

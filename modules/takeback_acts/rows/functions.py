@@ -27,12 +27,13 @@ _TIMES = """
 """
 _DOCUMENTS = """
     array_agg array_append array_cat array_concat array_length array_position array_prepend
-    array_remove array_replace array_size array_to_string cardinality explode exploding_generate_series generate_series json
-    json_agg json_array json_array_length json_build_array json_build_object json_each json_extract
-    json_extract_scalar json_group_array json_group_object json_insert json_object json_object_agg
-    json_patch json_quote json_remove json_replace json_set json_tree json_type json_valid jsonb
-    jsonb_agg jsonb_array_elements jsonb_build_array jsonb_build_object jsonb_contains jsonb_extract
-    jsonb_insert jsonb_set parse_json string_to_array to_json to_jsonb unnest
+    array_remove array_replace array_size array_to_string cardinality explode
+    exploding_generate_series generate_series json json_agg json_array json_array_length
+    json_build_array json_build_object json_each json_extract json_extract_scalar json_group_array
+    json_group_object json_insert json_object json_object_agg json_patch json_quote json_remove
+    json_replace json_set json_tree json_type json_valid jsonb jsonb_agg jsonb_array_elements
+    jsonb_build_array jsonb_build_object jsonb_contains jsonb_extract jsonb_insert jsonb_set
+    parse_json string_to_array to_json to_jsonb unnest
 """
 _WINDOWS = """
     cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank

@@ -28,6 +28,8 @@ class Participant:
         self.connection = connection
         self._seconds = seconds
         self._begun: list[tuple[Context, BegunAct]] = []
+        self._entries: list[str] = []
+        self._unsure = False
         self._holds = False
         self._session: Session | None = None
 
@@ -45,14 +47,19 @@ class Participant:
         """Run a closure within the transaction; what it raises leaves the transaction as it was before."""
         return await self._run(partial(_apart, fn))
 
-    def counts(self, ctx: Context, opened: BegunAct) -> None:
-        """Note a row of the log that stands, or falls, with the transaction."""
+    def counts(self, ctx: Context, opened: BegunAct, entry: str) -> None:
+        """Note a row of the log that stands, or falls, with the transaction, and its entry in the journal."""
         self._begun.append((ctx, opened))
+        self._entries.append(entry)
 
     async def commit(self) -> None:
         """Commit, then confirm what was begun; where it raises, nothing of it stands."""
         faults.point("rows.deciding")
-        await self._run(lambda session: session.dialect.commit(session.link))
+        try:
+            await self._run(lambda session: session.dialect.commit(session.link))
+        except TakebackError as error:
+            if error.code != "rows.unsure" or not await self._stands():
+                raise
         faults.point("rows.decided")
         begun, self._begun = self._begun, []
         self._let_go()
@@ -71,9 +78,23 @@ class Participant:
             finally:
                 self._let_go()
             for ctx, opened in reversed(self._begun):
-                opened.nothing_is_left()
+                if not self._unsure:
+                    opened.nothing_is_left()
                 await abandon(ctx, opened)
             self._begun.clear()
+
+    async def _stands(self) -> bool:
+        """Whether a transaction whose commit was cut off has happened: the journal tells, once it answers."""
+        self._unsure = True
+
+        def look(session: Session) -> bool:
+            ledger = self.connection.ledger(session)
+            with failures.reported(self.connection.name, session.dialect):
+                return bool(ledger.entries(session.link, ids=self._entries))
+
+        found = await self.connection.worker.run(look, seconds=self._seconds)
+        self._unsure = False
+        return found
 
     async def _run(self, fn: Callable[[Session], T]) -> T:
         return await self.connection.worker.run(partial(self._within, fn), seconds=self._seconds)

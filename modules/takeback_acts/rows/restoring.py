@@ -119,7 +119,7 @@ class Restorer:
             inverse=("rows.restore", {"database": connection.name, "entry": entry.id, "only": None}),
             touched=took.outcome.touched,
         )
-        participant.counts(ctx, opened)
+        participant.counts(ctx, opened, entry.id)
         return Restored(effects=took.effects, act=opened.id)
 
     async def _versions(self, ctx: Context, connection: Connection, names: list[str]) -> dict[str, str]:

@@ -18,6 +18,11 @@ def agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     return _names("agents.list", "agents", incomplete)
 
 
+def database_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Connected databases that begin like this."""
+    return _names("rows.databases", "databases", incomplete)
+
+
 def module_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Modules that begin like this."""
     return _names("kernel.modules", "modules", incomplete)

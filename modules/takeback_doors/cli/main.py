@@ -39,6 +39,7 @@ _COMMANDS = {
     "reach": f"{_HERE}.reach",
     "redo": f"{_HERE}.redo",
     "rewind": f"{_HERE}.rewind",
+    "rows": f"{_HERE}.rows",
     "run": f"{_HERE}.run",
     "serve": f"{_HERE}.serve",
     "settle": f"{_HERE}.settle",

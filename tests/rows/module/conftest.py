@@ -118,11 +118,17 @@ class Bench:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path):
+def make(request):
+    """Makes a database like all others, on each engine."""
     if request.param == "sqlite":
-        made = Sqlite(tmp_path)
-    else:
-        made = Postgres(request.getfixturevalue("postgres"))
+        return Sqlite
+    server = request.getfixturevalue("postgres")
+    return lambda folder: Postgres(server)
+
+
+@pytest.fixture
+def database(make, tmp_path):
+    made = make(tmp_path)
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""What an agent may touch and see: tables by grant, columns by setting, and nothing by way of something else."""
+"""What an agent may touch and see: tables by grant, columns by setting, and nothing by a way around."""
 
 import pytest
 
