@@ -71,7 +71,9 @@ def defaults(link: Link, table: PostgresTable, columns: Sequence[str]) -> tuple[
     for name in columns:
         place = table.index(name)
         value = table.columns[place].default or "NULL"
-        parts.append((f"({value})::{table.casts[place]} AS {quoted(name)}", table.texts[place].format("d")))
+        parts.append(
+            (f"({value})::{table.columns[place].type} AS {quoted(name)}", table.texts[place].format("d"))
+        )
     texts, values = (", ".join(each) for each in ([text for _, text in parts], [value for value, _ in parts]))
     return link.execute(f"SELECT {texts} FROM (SELECT {values}) d")[0]
 
