@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from anyio import to_thread
@@ -100,6 +101,13 @@ class Capture:
             summary=f"{what:.400}: not captured",
             final_reason=f"not captured: {why}"[:200],
         )
+
+    async def note(self, session: Session, event: Event) -> None:
+        """Have it noted how a prompt begins, where anybody does; nothing that was done depends on it."""
+        if event.said and session.turn:
+            asked = {"session": session.id, "turn": session.turn, "text": event.said}
+            with suppress(TakebackError):
+                await self._passing_on(session).call("sessions.noted", asked)
 
     async def _granted(self, agent: str) -> list[str]:
         try:

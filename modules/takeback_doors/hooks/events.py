@@ -30,6 +30,7 @@ _TOOL = ("tool_name", "toolName", "tool")
 _GIVEN = ("tool_input", "toolInput", "args", "toolArgs", "arguments", "input")
 _FOLDER = ("cwd", "workingDirectory", "working_directory", "directory", "workspace_roots", "workspaceRoots")
 _COMMAND = ("command", "cmd", "script")
+_PROMPT = ("prompt", "user_prompt", "userPrompt")
 _LONGEST = 200
 _ANSWER = ("tool_response", "toolResponse", "tool_result", "toolResult")
 _FOUND = ("originalFile", "originalContent")
@@ -41,7 +42,7 @@ class Event(NamedTuple):
 
     `part` is the helper of the agent that it is about. `call` is the agent's own number of a call of a tool,
     `likeness` is the same for all calls of one tool with one input. `found` is what the tool says it found
-    at paths when it began.
+    at paths when it began. `said` is how a prompt begins.
     """
 
     agent: str
@@ -56,6 +57,7 @@ class Event(NamedTuple):
     given: Any
     folder: str
     found: Mapping[str, str] = {}
+    said: str = ""
 
     @property
     def work(self) -> Work:
@@ -103,7 +105,14 @@ def event_of(agent: str, told: Mapping[str, Any]) -> Event:
         given=given,
         folder=_text(told, _FOLDER),
         found=_found(next((told[key] for key in _ANSWER if key in told), None)),
+        said=_beginning(told) if kind == "prompt" else "",
     )
+
+
+def _beginning(told: Mapping[str, Any]) -> str:
+    """How a prompt begins, in characters that are any."""
+    text = next((told[key] for key in _PROMPT if isinstance(told.get(key), str)), "")
+    return text.strip()[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def _found(answer: Any) -> dict[str, str]:

@@ -51,6 +51,7 @@ class Taker:
             await self._end(session, event, spooled)
         elif event.kind in ("prompt", "stop", "end"):
             await self._settle(session, event)
+            await self._capture.note(session, event)
         return None
 
     async def came_too_late(self, call: Call) -> None:

@@ -28,6 +28,7 @@ export const Takeback = async ({ directory }) => ({
       event: "chat.message",
       sessionID: input.sessionID,
       messageID: input.messageID ?? output?.message?.id,
+      prompt: (output?.parts ?? []).filter((part) => part?.type === "text").map((part) => part.text).join("\n"),
       cwd: directory,
     }),
   "tool.execute.before": async (input, output) =>
