@@ -1,6 +1,7 @@
 """Reading and writing many rows at once, and what a constraint says of them."""
 
 import threading
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,7 +20,7 @@ def _event(before, after):
 
 def test_events_of_one_row_are_tied_by_how_it_looked():
     a, b, c, d = ("1", "a"), ("1", "b"), ("1", "c"), ("2", "c")
-    for events, come_to in {
+    cases: dict[Any, list[Any]] = {
         ((a, b), (b, c)): [(a, c)],
         ((b, c), (a, b)): [(a, c)],
         ((c, d), (b, c), (a, b)): [(a, d)],
@@ -31,7 +32,8 @@ def test_events_of_one_row_are_tied_by_how_it_looked():
         ((a, b), (b, a), (a, c)): [(a, c)],
         ((a, b), (b, a)): [],
         ((a, None), (None, a), (a, c)): [(a, c)],
-    }.items():
+    }
+    for events, come_to in cases.items():
         assert ordered([_event(*each) for each in events], T) == [_event(*each) for each in come_to], events
 
 
@@ -48,7 +50,7 @@ def test_rows_are_written_and_read_whatever_their_values(here):
     )
     table = here.install().tables["t"]
     texts = ["", "NULL", "null", 'a"b', "a\\b", "{a,b}", "a,b", "\u00e9\U0001f600", " ", "\n\t", "%s"]
-    images = [(text, "1.10", None, str(len(text)), str(n)) for n, text in enumerate(texts, 100)]
+    images: list[Any] = [(text, "1.10", None, str(len(text)), str(n)) for n, text in enumerate(texts, 100)]
     images += [(text, "2", '{"x",NULL}', str(len(text)), "7") for text in texts[:2]]
     here.dialect.begin(here.link)
     here.dialect.insert(here.link, table, images)
