@@ -158,11 +158,11 @@ def _set(
     before, after = change.before, change.after
     assert before is not None
     assert after is not None
-    key = table.key_of(before)
+    key, columns = table.key_of(before), table.columns
     values = {
-        column.name: new
-        for column, old, new in zip(table.columns, before, after, strict=True)
-        if old is not new and not same(old, new) and not column.generated
+        columns[place].name: after[place]
+        for place in table.differing(before, after)
+        if not columns[place].generated
     }
     if away is None or away.column is None or moved is None:
         return key, values

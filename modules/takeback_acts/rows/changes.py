@@ -98,7 +98,9 @@ def _paths(
     for start in list(reversed(ways)):
         for _ in range(balance[start]):
             first, end = _walk(ways, start)
-            found.append((first, Change(start[0], start[1], end[1])))
+            # From absence to absence: what was there in between is another row's end.
+            if start[1] is not None or end[1] is not None:
+                found.append((first, Change(start[0], start[1], end[1])))
     _told_apart([change for _, change in found], catalog)
     return found
 

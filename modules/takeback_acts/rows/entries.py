@@ -93,8 +93,8 @@ class Journal:
         given = COLUMNS[1:]
         self._insert = f"INSERT INTO {TABLE} ({', '.join(given)}) VALUES ({', '.join([mark] * len(given))})"
         self._select = f"SELECT {columns} FROM {TABLE}"
-        self._last = f"SELECT max(seq) FROM {TABLE}"
-        self._expire = f"DELETE FROM {TABLE} WHERE at < {mark}"
+        # The newest stays, so that no number is given twice.
+        self._expire = f"DELETE FROM {TABLE} WHERE at < {mark} AND seq < (SELECT max(seq) FROM {TABLE})"
 
     def add(self, link: Link, entry: Entry, kind: str, shapes: str, text: str, undoes: Sequence[str]) -> None:
         """Writes one entry."""
@@ -154,6 +154,6 @@ class Journal:
         return count
 
     def expire(self, link: Link, before: str) -> int:
-        """Deletes entries that are older; how many."""
+        """Deletes entries that are older, but for the newest of all; how many."""
         link.execute(self._expire, (before,))
         return link.rowcount

@@ -238,25 +238,39 @@ class Ledger:
 
     def _step(self, link: Link, fit: Fit, line: codec.Line, wanted: dict[Key, None]) -> Step:
         before, after = codec.images(line)
-        places: Sequence[int] = line[2] if len(line) == 4 else ()
         table = fit.table
-        if table is None or fit.why:
-            return Step(fit, before, after, fit.old_key(before if after is None else after), places, ())
-        lost: tuple[str, ...] = ()
-        if not fit.straight:
-            lost = tuple(fit.missed(before, after))
-            before, after = self._adapted(link, fit, before), self._adapted(link, fit, after)
-            if before is not None and after is not None:
-                places = table.differing(before, after)
+        if table is None or not fit.straight:
+            return self._drifted(link, fit, before, after, wanted)
         image = before if after is None else after
         assert image is not None
         key = table.key_of(image)
         if table.folds:
             key = table.identify(key)
         wanted[key] = None
-        if places and before is not None and not table.key_places.isdisjoint(places):
-            wanted[table.identify(table.key_of(before))] = None
-        return Step(fit, before, after, key, places, lost)
+        if before is None or after is None:
+            return Step(fit, before, after, key)
+        places = line[2]
+        if table.key_places.isdisjoint(places):
+            return Step(fit, before, after, key, places)
+        return Step(fit, before, after, key, places, (), _moved(table, before, key, wanted))
+
+    def _drifted(
+        self, link: Link, fit: Fit, before: Image | None, after: Image | None, wanted: dict[Key, None]
+    ) -> Step:
+        """A change of a table that looked otherwise then."""
+        table = fit.table
+        if table is None or fit.why:
+            return Step(fit, before, after, fit.old_key(before if after is None else after))
+        lost = tuple(fit.missed(before, after))
+        before, after = self._adapted(link, fit, before), self._adapted(link, fit, after)
+        image = before if after is None else after
+        assert image is not None
+        key = table.identify(table.key_of(image))
+        wanted[key] = None
+        if before is None or after is None:
+            return Step(fit, before, after, key, (), lost)
+        places = table.differing(before, after)
+        return Step(fit, before, after, key, places, lost, _moved(table, before, key, wanted))
 
     def _adapted(self, link: Link, fit: Fit, image: Image | None) -> Image | None:
         def defaults(table: Table, columns: list[str]) -> tuple[Value, ...]:
@@ -316,6 +330,15 @@ def _uninterrupted(entries: int) -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def _moved(table: Table, before: Image, key: Key, wanted: dict[Key, None]) -> Key | None:
+    """The key that a row had before it was moved to another; wanted as well then."""
+    old = table.identify(table.key_of(before))
+    if old == key:
+        return None
+    wanted[old] = None
+    return old
 
 
 def _require_key(table: Table, change: Change) -> None:

@@ -22,16 +22,18 @@ _UNKNOWN: Image = ()
 class Step(NamedTuple):
     """One change to be judged, in the columns of today.
 
-    `key` is that of the row as the act left it, or of what it deleted, in its one form. `places` are those of
-    the columns that an update set, and `lost` columns that it needs and that are no more.
+    `key` is that of the row as the act left it, or of what it deleted, in its one form; `old` what an update
+    changed it from, None where it did not. `places` are those of the columns that an update set, and `lost`
+    columns that it needs and that are no more.
     """
 
     fit: Fit
     before: Image | None
     after: Image | None
     key: Key
-    places: Sequence[int]
-    lost: tuple[str, ...]
+    places: Sequence[int] = ()
+    lost: tuple[str, ...] = ()
+    old: Key | None = None
 
 
 class Judge:
@@ -51,19 +53,12 @@ class Judge:
 
     def entry(self, entry: str, steps: list[Step]) -> None:
         """Judges what one entry changed, as a whole: rows may have changed places."""
-        moving = [step for step in steps if step.places and self._moves(step)]
+        moving = [step for step in steps if step.old is not None]
         if moving:
             self._exchange(entry, [step for step in reversed(steps) if step not in moving], moving)
             return
         for step in reversed(steps):
             self._step(entry, step)
-
-    def _moves(self, step: Step) -> bool:
-        table = step.fit.table
-        if table is None or step.fit.why or table.key_places.isdisjoint(step.places):
-            return False
-        assert step.before is not None
-        return table.identify(table.key_of(step.before)) != step.key
 
     def _step(self, entry: str, step: Step) -> None:
         fit = step.fit
@@ -81,7 +76,7 @@ class Judge:
     # -- one row where it is ------------------------------------------------------------------------------
 
     def _unupdate(self, entry: str, sheet: Sheet, step: Step) -> None:
-        _, before, after, key, places, lost = step
+        _, before, after, key, places, lost, _ = step
         assert before is not None
         assert after is not None
         table = sheet.table
@@ -101,7 +96,7 @@ class Judge:
 
     def _merge(self, entry: str, sheet: Sheet, step: Step, now: Image) -> None:
         """Gives back columns one by one, since the row is not as the act left it."""
-        _, before, after, key, places, lost = step
+        _, before, after, key, places, lost, _ = step
         assert before is not None
         assert after is not None
         table = sheet.table
@@ -220,7 +215,7 @@ class Judge:
         self, entry: str, sheet: Sheet, step: Step
     ) -> tuple[Sheet, Key, Key, Image, Image | None] | None:
         table, here = sheet.table, step.key
-        assert step.before is not None
+        assert step.old is not None
         if not self._chosen(table.name, here, ""):
             return None
         if sheet.now(here) is None:
@@ -232,7 +227,7 @@ class Judge:
             return None
         image = sheet.now(here)
         assert image is not None
-        return sheet, here, table.identify(table.key_of(step.before)), image, sheet.lift(here)
+        return sheet, here, step.old, image, sheet.lift(here)
 
     # -- words ---------------------------------------------------------------------------------------------
 

@@ -109,10 +109,11 @@ def _known(table: Table, images: Iterable[Image]) -> Iterable[Key]:
 
 
 def _misread(link: Link, dialect: Dialect, table: Table, rows: dict[Key, Image | None]) -> list[Key]:
-    held = dialect.read(link, table, rows)
+    held, equal = dialect.read(link, table, rows), table.equal
+    if not table.loose and held == {key: image for key, image in rows.items() if image is not None}:
+        return []
     return [
         key
         for key, image in rows.items()
-        if ((now := held.get(key)) is not image)
-        and (now is None or image is None or not table.equal(now, image))
+        if ((now := held.get(key)) is not image) and (now is None or image is None or not equal(now, image))
     ]

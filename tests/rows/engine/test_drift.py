@@ -76,3 +76,23 @@ def test_a_type_or_a_key_that_is_another_is_a_conflict(skills):
     assert [e.column for e in skills.conflicts(skills.take_back(act))] == ["level"]
     skills.schema("DROP TABLE skill", "CREATE TABLE skill (id INTEGER, name TEXT PRIMARY KEY, level INTEGER)")
     assert "key" in skills.conflicts(skills.take_back(act))[0].reason
+
+
+def test_a_table_that_a_stranger_made_anew_is_captured(sqlite):
+    sqlite.schema("CREATE TABLE t (id INTEGER PRIMARY KEY, v)")
+    sqlite.act("INSERT INTO t VALUES (1, 'a')")
+    for statements in (
+        ("DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, v)"),
+        ("ALTER TABLE t RENAME TO other", "CREATE TABLE t (id INTEGER PRIMARY KEY, v)"),
+        ("ALTER TABLE t ADD COLUMN w",),
+        ("DROP TABLE t", "CREATE TABLE t (v, id INTEGER PRIMARY KEY, w)"),
+        ("VACUUM",),
+        ("CREATE TABLE another (id INTEGER PRIMARY KEY)",),
+        ("CREATE TRIGGER trg AFTER INSERT ON t BEGIN INSERT INTO another VALUES (NEW.id + 100); END",),
+    ):
+        sqlite.schema(*statements)
+        before = sqlite.dump()
+        act = sqlite.act("INSERT INTO t (id, v) VALUES (7, 'b')")
+        assert len(sqlite.written.changes) == (2 if "TRIGGER" in statements[0] else 1), statements
+        assert sqlite.take_back(act).clean
+        assert sqlite.dump() == before

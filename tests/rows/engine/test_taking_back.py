@@ -190,6 +190,30 @@ def test_the_journal_knows_what_is_taken_back(skills):
     assert skills.stranger("SELECT level FROM skill WHERE id = 1") == [(3,)]
 
 
+def test_old_entries_are_forgotten_but_for_the_newest(skills):
+    acts = [skills.act(f"UPDATE skill SET level = {level}") for level in (7, 8)]
+    skills.dialect.begin(skills.link)
+    count = skills.ledger.expire(skills.link, "2027")
+    skills.dialect.commit(skills.link)
+    assert count == 1
+    assert [each.id for each in skills.entries(*acts)] == [acts[1]]
+
+
+def test_entries_of_a_group_are_found_from_a_number_on_and_while_they_live(skills):
+    acts = [
+        skills.act(f"UPDATE skill SET level = {level}", grp=grp)
+        for level, grp in ((7, "a"), (8, "b"), (9, "a"))
+    ]
+    ledger, link = skills.ledger, skills.link
+    skills.take_back(acts[2])
+    skills.dialect.begin(link)
+    first = ledger.entries(link, ids=acts[:1])[0].seq
+    assert [each.id for each in ledger.entries(link, grp="a")] == [acts[0]]
+    assert [each.id for each in ledger.entries(link, grp="a", live=False)] == [acts[2], acts[0]]
+    assert [each.id for each in ledger.entries(link, since_seq=first + 1)] == [acts[1]]
+    skills.dialect.rollback(link)
+
+
 def test_a_preview_tells_what_taking_back_does_and_does_nothing(skills):
     acts = [
         skills.act("UPDATE skill SET level = 9 WHERE id = 1", "INSERT INTO skill VALUES (3, 'c', 1, '')"),

@@ -136,3 +136,18 @@ def test_a_trigger_that_rolls_back_everything_does_no_harm(sqlite):
     with pytest.raises(Exception, match="rolled_back"):
         sqlite.take_back(act)
     assert sqlite.stranger("SELECT body FROM note") == [("b",)]
+
+
+def test_a_trigger_of_a_view_is_not_made_to_run_again(sqlite):
+    sqlite.schema(
+        NOTE,
+        "CREATE VIEW short AS SELECT id, body FROM note",
+        "CREATE TRIGGER short_i INSTEAD OF INSERT ON short BEGIN"
+        " INSERT INTO short VALUES (NEW.id + 1, 'again'); REPLACE INTO note VALUES (NEW.id, NEW.body, 0); END",
+        "INSERT INTO note VALUES (1, 'old', 1)",
+    )
+    before = sqlite.dump()
+    act = sqlite.act("INSERT INTO short VALUES (1, 'a')")
+    assert sqlite.stranger("SELECT * FROM note") == [(1, "a", 0)]
+    assert sqlite.take_back(act).clean
+    assert sqlite.dump() == before

@@ -47,7 +47,14 @@ class SqliteTable(Table):
     texts: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)
 
 
-def catalog(link: Link) -> Catalog:
+@dataclass(frozen=True)
+class SqliteCatalog(Catalog):
+    """A catalog that tells whether there are triggers of the person's anywhere, on views too."""
+
+    triggered: bool = False
+
+
+def catalog(link: Link) -> SqliteCatalog:
     """The tables of the main database, as they are now."""
     version = stamp(link)
     listed = link.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
@@ -68,7 +75,7 @@ def catalog(link: Link) -> Catalog:
         else:
             tables[name] = table
     watched = tuple(name for name in refused if names[name] == "table")
-    return Catalog(_complete(tables), refused, version, watched)
+    return SqliteCatalog(_complete(tables), refused, version, watched, bool(triggers))
 
 
 def stamp(link: Link) -> str:
