@@ -1,0 +1,1 @@
+"""A CV that an assistant writes, and of which every message can be taken back."""

@@ -1,0 +1,5 @@
+"""The database server that examples are tested with."""
+
+from tests.rows.conftest import postgres
+
+__all__ = ["postgres"]
