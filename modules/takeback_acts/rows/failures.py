@@ -103,6 +103,16 @@ def busy(database: str) -> TakebackError:
     )
 
 
+def lost(database: str) -> TakebackError:
+    """A transaction across several steps is not there any more."""
+    return TakebackError(
+        "rows.lost",
+        f"The transaction on database {database} was lost before it was through, and so rolled back",
+        "Try again; look at the database's log, and at triggers that roll back.",
+        retryable=True,
+    )
+
+
 def parameters(database: str = "") -> UsageError:
     """The marks of a statement and its parameters do not go together."""
     return UsageError(

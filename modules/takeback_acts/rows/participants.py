@@ -38,7 +38,7 @@ class Participant:
         await self.connection.worker.acquire()
         self._holds = True
         try:
-            await self._run(self._begin)
+            await self.connection.worker.run(self._begin, seconds=self._seconds)
         except BaseException:
             await self.rollback()
             raise
@@ -100,13 +100,14 @@ class Participant:
         return await self.connection.worker.run(partial(self._within, fn), seconds=self._seconds)
 
     def _begin(self, session: Session) -> None:
+        with failures.reported(self.connection.name, session.dialect):
+            session.begin()
         self._session = session
-        session.begin()
 
     def _within(self, fn: Callable[[Session], T], session: Session) -> T:
-        if self._session is not None and session is not self._session:
-            # The connection broke, and the transaction with it: nothing may be written by a new one.
-            raise failures.unreachable(self.connection.name)
+        if session is not self._session or not session.in_transaction:
+            # The connection broke, or a trigger rolled back: nothing may be written but in the transaction.
+            raise failures.lost(self.connection.name)
         with failures.reported(self.connection.name, session.dialect):
             return fn(session)
 

@@ -69,6 +69,11 @@ class PostgresSession:
         return self._link.usable and (self._second is None or self._second.usable)
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, also one that has failed."""
+        return self._link.usable and self._link.in_transaction
+
+    @property
     def reader(self) -> Link:
         """The connection that queries; it writes nothing since its transactions may not."""
         if self._second is None:

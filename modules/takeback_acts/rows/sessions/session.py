@@ -36,6 +36,11 @@ class Session(Protocol):
         ...
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction that `begin` opened is still there."""
+        ...
+
+    @property
     def reader(self) -> Link:
         """What can't write, whatever it is told. It is not within the transaction of `link`."""
         ...

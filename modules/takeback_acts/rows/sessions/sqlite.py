@@ -64,6 +64,11 @@ class SqliteSession:
         return True
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open; a trigger may have rolled it back."""
+        return self.link.connection.in_transaction
+
+    @property
     def reader(self) -> Link:
         """A connection that is read-only three times over: by its mode, by a pragma, and by an authorizer."""
         if self._reader is None:
