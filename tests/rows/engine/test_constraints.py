@@ -177,6 +177,22 @@ def test_rows_that_a_replace_took_away_are_given_back_where_there_are_triggers(s
     assert sqlite.dump()["seat"] == before["seat"]
 
 
+def test_rows_that_a_replace_took_away_by_an_index_on_expressions_are_given_back(sqlite):
+    sqlite.schema(
+        "CREATE TABLE person (id INTEGER PRIMARY KEY, first TEXT, last TEXT, note TEXT)",
+        "CREATE UNIQUE INDEX name ON person (lower(first || '(,)') /* , */ DESC, last COLLATE NOCASE)"
+        " WHERE note IS NOT NULL",
+        "CREATE TRIGGER idle AFTER DELETE ON person BEGIN SELECT 1; END",
+        "INSERT INTO person VALUES (1, 'Ada', 'L', ''), (2, 'Alan', 'T', ''), (3, 'ADA', 'l', NULL)",
+    )
+    before = sqlite.dump()
+    act = sqlite.act("REPLACE INTO person VALUES (4, 'aDA', 'l', 'new')")
+    assert sqlite.stranger("SELECT id FROM person") == [(2,), (3,), (4,)]
+    assert len(sqlite.written.changes) == 2
+    assert sqlite.take_back(act).clean
+    assert sqlite.dump() == before
+
+
 def test_an_update_or_replace_is_given_back_where_there_are_triggers(sqlite):
     unique(sqlite)
     sqlite.schema(

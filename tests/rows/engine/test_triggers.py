@@ -143,7 +143,8 @@ def test_a_trigger_of_a_view_is_not_made_to_run_again(sqlite):
         NOTE,
         "CREATE VIEW short AS SELECT id, body FROM note",
         "CREATE TRIGGER short_i INSTEAD OF INSERT ON short BEGIN"
-        " INSERT INTO short VALUES (NEW.id + 1, 'again'); REPLACE INTO note VALUES (NEW.id, NEW.body, 0); END",
+        " INSERT INTO short VALUES (NEW.id + 1, 'again');"
+        " REPLACE INTO note VALUES (NEW.id, NEW.body, 0); END",
         "INSERT INTO note VALUES (1, 'old', 1)",
     )
     before = sqlite.dump()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.sqlite import expressions
 from takeback_acts.rows.tables import Catalog, Column, Fold, ForeignKey, Table, Unique, nocase, rtrim
 
 OURS = "takeback_"
@@ -29,12 +30,13 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Index:
-    """An index that keeps rows apart, with the collation of each of its columns."""
+    """An index that keeps rows apart, with the collation of each of its columns; or with its expressions."""
 
     name: str
     columns: tuple[str, ...]
     collations: tuple[str, ...]
     of_key: bool
+    expressions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ def _indexes(link: Link, table: str) -> tuple[Index, ...]:
 def _index(link: Link, name: str, of_key: bool) -> Index:
     parts = link.execute("SELECT cid, name, upper(coll) FROM pragma_index_xinfo(?) WHERE key", (name,))
     if any(cid < 0 for cid, _, _ in parts):
-        return Index(name, (), (), of_key)
+        ((sql,),) = link.execute("SELECT sql FROM main.sqlite_schema WHERE name = ?", (name,))
+        return Index(name, (), (), of_key, expressions.parts(sql))
     return Index(name, tuple(part[1] for part in parts), tuple(part[2] for part in parts), of_key)
 
 

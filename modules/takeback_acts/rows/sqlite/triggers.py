@@ -67,11 +67,18 @@ class _Triggers:
     def _ways(self) -> Iterator[str]:
         yield self._key_is("NEW")
         for index in self._table.indexes:
-            if index.columns and not index.of_key:
+            if index.expressions:
+                yield " AND ".join(f"({each}) = ({self._of_new(each)})" for each in index.expressions)
+            elif not index.of_key:
                 yield " AND ".join(
                     f"{quoted(name)} = NEW.{quoted(name)} COLLATE {quoted(collation)}"
                     for name, collation in zip(index.columns, index.collations, strict=True)
                 )
+
+    def _of_new(self, expression: str) -> str:
+        """What an expression over the columns comes to for the new row."""
+        row = ", ".join(f"NEW.{quoted(name)} AS {quoted(name)}" for name in self._table.names)
+        return f"SELECT {expression} FROM (SELECT {row})"
 
     def _forget(self) -> str:
         """A noted row that a statement of its own changes is not one that was replaced."""
