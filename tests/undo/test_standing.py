@@ -88,6 +88,36 @@ async def test_an_undo_that_had_nothing_to_do_for_a_note_is_redone_for_both(at):
     assert [await at.state(act) for act in puts] == ["done", "done"]
 
 
+async def test_an_act_that_changed_nothing_is_redone_in_its_place(at):
+    """Nothing ran for it, so it stands after what was redone before it, and on what that left."""
+    me = at.person()
+    acts = [(await at.agent().notes.put(key="a", value="1")).act for _ in range(2)]
+    taken = await me.undo.run(id=acts[0], dependents=True)
+    await me.undo.redo(id=taken.act)
+    assert at.values == {"a": "1"}
+    with pytest.raises(ConflictError) as refused:
+        await me.undo.run(id=acts[0])
+    assert refused.value.code == "undo.dependents"
+    await me.undo.run(id=acts[1])
+    await me.undo.run(id=acts[0])
+    assert at.values == {}
+
+
+async def test_a_redo_that_has_nothing_to_run_puts_no_act_on_top_of_what_it_is_not(at):
+    me = at.person()
+    await at.agent().notes.put(key="a", value="2")
+    same = (await at.agent().notes.put(key="a", value="2")).act
+    newer = (await at.agent().notes.put(key="a", value="1")).act
+    taken = await me.undo.run(id=same, dependents=True)
+    await me.undo.redo(id=taken.act)
+    await me.undo.run(id=same)
+    await me.undo.redo(id=same)
+    assert (at.values, await at.state(same)) == ({"a": "1"}, "done")
+    rewind = await me.undo.rewind(session="s1")
+    assert [step.act for step in rewind.plan.steps][:2] == [newer, same]
+    assert at.values == {}
+
+
 async def test_nothing_is_called_redone_over_what_came_since(at):
     """Also where the redo would have nothing to run, since the undo had nothing to."""
     me = at.person()

@@ -192,7 +192,7 @@ class _Drafting:
         """
         row = planned.row
         act = self._acts.get(row.id, row)
-        since = {item.resource: row.stands_since(item.resource) for item in planned.items}
+        since = {item.resource: (row.stands_since(item.resource), act.seq) for item in planned.items}
         new = self._redoing and not so_already
 
         def look(db: rows.Database) -> list[tuple[str, Row]]:

@@ -49,7 +49,10 @@ class _Run:
             return Chosen(found, [Subject(act, needs, part, again=self._idle(subject, act))])
         seen = {name: v for need in subject.needs for name, v in self.record.left[need].items()}
         idle = self._idle(subject, act)
-        act = replace(act, stands=self._place(subject), since={})
+        if act.state == "undone":
+            act = replace(act, stands=self._place(subject), since={})
+        else:
+            act = replace(act, stands=act.stands + 0.5)  # after the one redone before it, which has the place
         return Chosen([act], [Subject(act, frozenset({act.id}), part, again=idle)], left={act.id: seen})
 
     def _again(self, db: Database, subject: RunSubject) -> list[Row | None]:

@@ -182,9 +182,14 @@ def replace_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
     _insert_touched(db, seq, touched)
 
 
-def stand_again(db: Database, seq: int, since: int) -> None:
-    """Note that an act stands since another row was written, which redid it."""
-    db.execute("UPDATE undo_touched SET stands = ? WHERE act = ? AND taken_in IS NULL", (since, seq))
+def stand_again(db: Database, row: Row, since: int, *, but: Collection[str] = ()) -> None:
+    """Note that an act stands since another row was written, which redid it, `but` on some resources."""
+    for item in row.touched:
+        if item.resource not in row.taken and item.resource not in but:
+            db.execute(
+                "UPDATE undo_touched SET stands = ? WHERE act = ? AND resource = ?",
+                (since, row.seq, item.resource),
+            )
 
 
 def replace_blobs(db: Database, seq: int, blobs: Iterable[str]) -> None:
@@ -283,18 +288,25 @@ def adopt(db: Database, row_id: str, path: str) -> None:
 
 
 def later(
-    db: Database, resource: str, since: float, seen: Collection[int], *, new: bool = False
+    db: Database,
+    resource: str,
+    since: tuple[float, int],
+    seen: Collection[int],
+    *,
+    new: bool = False,
 ) -> list[Row]:
     """Live acts that stand since later, but those seen, on a resource, beneath it or on a folder around it.
 
-    What was taken back of an act by itself counts no more, and what vanished turns did counts as anybody's
-    edit. With `new` none that was only redone since. The newest ones, where there are very many.
+    `since` is a place and the seq of the act that has it: where a redo had nothing to run for an act, that
+    has the place of the one redone before it. What was taken back of an act by itself counts no more, and
+    what vanished turns did counts as anybody's edit. With `new` none that was only redone since. The newest
+    ones, where there are very many.
     """
     low, high = resources.beneath(resource)
-    after = (since, since if new else 0)
+    after = (*since, since[0] if new else 0)
     base = (
         "SELECT t.act FROM undo_touched t JOIN undo_acted a ON a.seq = t.act"
-        " WHERE {} AND t.stands > ? AND t.act > ? AND t.taken_in IS NULL"
+        " WHERE {} AND (t.stands, t.act) > (?, ?) AND t.act > ? AND t.taken_in IS NULL"
         f" AND a.role = 'act' AND a.state IN ({_LIVE_SQL}) AND a.reason IS NOT '{EDITED}'"
         f" ORDER BY t.stands DESC LIMIT {len(seen) + _MOST_RELATED}"
     )

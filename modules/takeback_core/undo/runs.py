@@ -114,17 +114,19 @@ def finish(tx: Transaction, run_id: str, record: RunRecord, by: str, reason: str
     undone = record.sets == "undone"
     earlier: set[str] = set()
     counters = [] if undone else standing_counters(tx, run_id)
-    since = {} if undone else _since(tx, run_id, counters)
+    since = {} if undone else _since(tx, run_id, record, counters)
     for subject in record.subjects:
         row = rows.one(tx, subject.id)
         if row is not None:
             earlier |= _rested_in(row)
-            stands = 0 if undone else max(since.get(need, since[run_id]) for need in subject.needs)
+            stands = 0 if undone else max(since[need] for need in subject.needs)
             if subject.part:
                 part = subject.part if undone else _brought(subject, counters)
                 changes = _end_part(tx, row, part, run_id, stands) | {"state": subject.was}
             else:
                 changes = _end(tx, row, run_id, stands, by)
+                if stands:
+                    rows.stand_again(tx, row, stands, but=_not_so(row, record))
             rows.update(tx, row.id, **changes, error=None, **_FREE)
             tx.emit(UndoDone(id=row.id))
     rows.update(tx, run_id, state="done", reason=reason, **_FREE)
@@ -141,8 +143,6 @@ def _rested_in(row: Row) -> set[str]:
 def _end(tx: Transaction, row: Row, run_id: str, stands: int, by: str) -> dict[str, Any]:
     """The new state of an act: undone or, since some row, done again."""
     parts.join(tx, row.seq)
-    if stands:
-        rows.stand_again(tx, row.seq, stands)
     return {
         "state": "done" if stands else "undone",
         "undone_at": None if stands else moments.stamp(),
@@ -171,11 +171,21 @@ def _brought(subject: RunSubject, counters: list[Row]) -> list[str]:
     return [name for name in subject.part if name in covered]
 
 
-def _since(tx: Transaction, run_id: str, counters: list[Row]) -> dict[str | None, int]:
-    """The seq of what each reversed row's inverse recorded, and of the run itself."""
+def _since(tx: Transaction, run_id: str, record: RunRecord, counters: list[Row]) -> dict[str, int]:
+    """From where on each reversed row's act stands: what its inverse recorded, or the one before it did."""
     run = rows.one(tx, run_id)
     assert run is not None
-    return {run_id: run.seq} | {row.subject: row.seq for row in reversed(counters)}
+    own = {row.subject: row.seq for row in reversed(counters)}
+    last, since = run.seq, dict[str, int]()
+    for row_id in record.order:
+        last = since[row_id] = own.get(row_id, last)
+    return since
+
+
+def _not_so(row: Row, record: RunRecord) -> set[str]:
+    """Of an act for which nothing ran, what is not as it left it: there it stands where it stood."""
+    found = record.left.get(row.id, {})
+    return {item.resource for item in row.touched if found.get(item.resource, item.after) != item.after}
 
 
 def release(

@@ -118,8 +118,10 @@ def with_dependents(db: Database, ctx: Context, chosen: Chosen) -> Chosen:
     waiting, acts_of = list(chosen.rows), chosen.acts()
     while waiting:
         row = waiting.pop()
-        for item in chosen.asked(row, acts_of.get(row.id, row)):
-            while found := rows.later(db, item.resource, row.stands_since(item.resource), seen):
+        act = acts_of.get(row.id, row)
+        for item in chosen.asked(row, act):
+            since = row.stands_since(item.resource), act.seq
+            while found := rows.later(db, item.resource, since, seen):
                 mine = [one for one in found if may_undo(ctx, one)]
                 more = acts(db, [each for one in mine for each in (one, *_descendants(db, one))])
                 waiting += [inner for inner in more.rows if inner.seq not in seen]
