@@ -42,6 +42,7 @@ _COMMANDS = {
     "rows": f"{_HERE}.rows",
     "run": f"{_HERE}.run",
     "serve": f"{_HERE}.serve",
+    "sessions": f"{_HERE}.sessions",
     "settle": f"{_HERE}.settle",
     "show": f"{_HERE}.show",
     "status": f"{_HERE}.status",
