@@ -60,7 +60,7 @@ OPERATIONS = st.one_of(
     _statement("DELETE", " FROM fold WHERE v IS ?", WORTH),
 )
 ACTS = st.lists(st.lists(OPERATIONS, min_size=1, max_size=4), min_size=1, max_size=6)
-TRIES = settings(max_examples=1500, suppress_health_check=list(HealthCheck))
+TRIES = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 def _open(folder, triggers):
