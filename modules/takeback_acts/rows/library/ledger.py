@@ -1,0 +1,46 @@
+"""Ledger: the engine's journal over a connection that an app has open, an act in two halves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from takeback_acts.rows.changes import Change
+from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.entries import Entry, Stored
+from takeback_acts.rows.journal import Ledger
+from takeback_acts.rows.library.postgres import AppPostgres
+from takeback_acts.rows.library.sqlite import AppSqlite
+from takeback_acts.rows.rules import Rules
+
+AppDialect = AppSqlite | AppPostgres
+
+
+class AppLedger(Ledger):
+    """The journal of one database through one connection of an app's pool."""
+
+    dialect: AppDialect
+
+    def __init__(self, dialect: AppDialect, link: Link, rules: Rules) -> None:
+        super().__init__(dialect, dialect.known(link), rules)
+
+    def arm(self, link: Link, id: str) -> None:
+        """From now on in this transaction changes are captured."""
+        catalog = self.dialect.glance(link, self.catalog)
+        if catalog is not self.catalog:
+            self._known(catalog)
+        self.dialect.arm(link, catalog, id)
+
+    def journal_captured(self, link: Link, entry: Entry) -> list[Change]:
+        """Writes down what was captured since, if anything was."""
+        changes = self._captured(link, self.catalog)
+        if changes:
+            self._add(link, entry, "act", changes, ())
+        return changes
+
+    def close(self, link: Link, stored: Sequence[Stored], id: str) -> None:
+        """Entries of which parts were left alone are taken back all the same: nobody comes for the rest."""
+        self._mark(link, stored, id)
+
+    def forget(self) -> None:
+        """What was known of the schema's triggers is no longer certain."""
+        self.dialect.forget()

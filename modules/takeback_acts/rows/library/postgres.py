@@ -1,0 +1,133 @@
+"""PostgreSQL on an app's connection: what capture and undo set there is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.library.place import Place
+from takeback_acts.rows.postgres import capture, introspection
+from takeback_acts.rows.postgres.dialect import PostgresDialect
+from takeback_acts.rows.postgres.introspection import PostgresCatalog
+from takeback_acts.rows.postgres.types import SETTINGS
+from takeback_acts.rows.tables import Catalog
+
+_ASK = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in SETTINGS)
+_DISARM = "SELECT pg_catalog.set_config('takeback.act', '', true)"
+_HOME = "SELECT pg_catalog.to_regclass('takeback_journal') IS NOT NULL"
+_DEFERRED = """
+SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, k.conname), ', ')
+FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_namespace n ON n.oid = k.connamespace
+WHERE k.condeferrable AND k.condeferred AND k.conparentid = 0
+"""
+# One rewind of a group at a time: a second waits for the first, and sees what is left then.
+_ALONE = "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(%s, 7020387))"
+
+
+class AppPostgres(PostgresDialect):
+    """The dialect of one connection."""
+
+    def __init__(self, place: Place, outside: Iterable[str]) -> None:
+        super().__init__(frozenset(outside))
+        self._place = place
+
+    def known(self, link: Link) -> Catalog:
+        """The tables, from the last time if somebody looked already."""
+        if self._place.catalog is None:
+            self._place.catalog = self.catalog(link)
+        assert isinstance(self._place.catalog, PostgresCatalog)
+        self._catalog = self._place.catalog
+        return self._catalog
+
+    def refresh(self, link: Link, catalog: Catalog) -> Catalog:
+        found = super().refresh(link, catalog)
+        self._place.catalog = found
+        return found
+
+    def glance(self, link: Link, catalog: Catalog) -> Catalog:
+        """The catalog as the next act needs it: of what else changed, the triggers speak up."""
+        if self._place.catalog is None:
+            return self.known(link)
+        stamp = link.execute(introspection.stamp_sql(catalog.tables.values()))[0]
+        if not introspection.unchanged(catalog, tuple(stamp)):
+            catalog = self._place.catalog = self.catalog(link)
+        return catalog
+
+    def is_home(self, link: Link) -> bool:
+        """Whether the journal's table is there."""
+        return bool(link.execute(_HOME)[0][0])
+
+    def start(self, link: Link) -> bool:
+        """The driver has begun the transaction."""
+        return False
+
+    def quit(self, link: Link) -> None:
+        """There is none of ours to end."""
+
+    def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
+        if catalog is not self._place.installed:
+            watched = _Watched(link)
+            assert isinstance(catalog, PostgresCatalog)
+            capture.install(watched, catalog)
+            if not watched.made:
+                self._place.installed = catalog
+        capture.arm(link, act_id)
+
+    def disarm(self, link: Link) -> None:
+        """Nothing is captured any more."""
+        link.execute(_DISARM)
+
+    def recover(self, link: Link) -> None:
+        """A rollback puts everything back."""
+
+    @contextmanager
+    def borrowed(self, link: Link) -> Iterator[None]:
+        """While rows are given back the settings that values depend on are ours; and after it the app's.
+
+        When it fails the transaction is rolled back to where they were the app's.
+        """
+        before = dict(zip(SETTINGS, link.execute(_ASK)[0], strict=True))
+        differing = [name for name, value in SETTINGS.items() if before[name] != value]
+        _set(link, {name: SETTINGS[name] for name in differing})
+        yield
+        _set(link, {name: before[name] for name in differing})
+        deferred = link.execute(_DEFERRED)[0][0]
+        link.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        if deferred:
+            link.execute(f"SET CONSTRAINTS {deferred} DEFERRED")
+        self.disarm(link)
+
+    def alone(self, link: Link, group: str) -> None:
+        """Waits until nobody else takes back what is of the group."""
+        link.execute(_ALONE, (group,))
+
+    def forget(self) -> None:
+        """The schema is looked at anew the next time."""
+        self._place.catalog = self._place.installed = None
+
+
+class _Watched:
+    """A link that tells whether anything was made."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.made = False
+
+    @property
+    def rowcount(self) -> int:
+        return self._link.rowcount
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self.made = self.made or "pg_advisory_xact_lock" in sql
+        return self._link.execute(sql, params)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
+        return self._link.executemany(sql, rows)
+
+
+def _set(link: Link, values: dict[str, str]) -> None:
+    if values:
+        sets = ", ".join("pg_catalog.set_config(%s, %s, true)" for _ in values)
+        link.execute(f"SELECT {sets}", [part for pair in values.items() for part in pair])
