@@ -343,10 +343,9 @@ async def two(home, tmp_path):
     """A house with two ledgers, which can't commit as one."""
     books = Book(tmp_path / "ledger.db"), Book(tmp_path / "other.db")
 
-    class Other(ledger_module(books[1])):
-        manifest = Manifest(1, "other", "Another ledger.", needs=("undo",), calls=("undo.*",))
-
-    async with house(home, ledger_module(books[0]), Other) as opened:
+    other = ledger_module(books[1])
+    other.manifest = Manifest(1, "other", "Another ledger.", needs=("undo",), calls=("undo.*",))
+    async with house(home, ledger_module(books[0]), other) as opened:
         yield opened, *books
 
 
