@@ -34,6 +34,7 @@ class Capture:
         token = repr([catalog.stamp, self._watched, shapes])
         # By its name it tells that this connection has the triggers of this catalog.
         self._seen = f"takeback_seen_{hashlib.sha256(token.encode()).hexdigest()[:24]}"
+        self._range = f"SELECT min(t), max(t) FROM temp.{self._seen}"
         self._clear = f"DELETE FROM temp.{self._seen}"
         self._reads = [
             triggers.select(self._seen, number, table) for number, table in enumerate(self._tables)
@@ -55,9 +56,12 @@ class Capture:
 
     def collect(self, link: Link) -> list[Event]:
         """What the triggers saw, in order; it is forgotten."""
-        numbers = [row[0] for row in link.execute(f"SELECT DISTINCT t FROM temp.{self._seen}")]
-        if not numbers:
+        ((least, most),) = link.execute(self._range)
+        if least is None:
             return []
+        numbers = [least]
+        if least != most:
+            numbers = [row[0] for row in link.execute(f"SELECT DISTINCT t FROM temp.{self._seen}")]
         if len(numbers) == 1:
             events = [event for _, event in self._events(link, numbers[0])]
         else:

@@ -67,10 +67,11 @@ class SqliteDialect:
     # -- transactions ------------------------------------------------------------------------------------
 
     def begin(self, link: Link) -> None:
-        """RefusedError("rows.sqlite") when this SQLite has no foreign keys."""
-        if not link.execute("PRAGMA foreign_keys")[0][0]:
+        assert isinstance(link, SqliteLink)
+        if not link.ready:
             link.execute("PRAGMA foreign_keys = ON")
             link.execute("PRAGMA temp_store = MEMORY")
+            link.ready = True
         link.execute("BEGIN IMMEDIATE")
 
     def commit(self, link: Link) -> None:

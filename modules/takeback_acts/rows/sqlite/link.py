@@ -18,6 +18,7 @@ class SqliteLink:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.ready = False
         connection.isolation_level = None
         connection.row_factory = None
         self._cursor = connection.cursor()
