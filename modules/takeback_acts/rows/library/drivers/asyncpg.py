@@ -17,6 +17,7 @@ from takeback_acts.rows.dialect import Link
 T = TypeVar("T")
 
 _CHANGES = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b")
+_TEXT = re.compile(r"'[^']*'")
 _NUMBER = re.compile(r"(\d+)$")
 
 
@@ -41,7 +42,7 @@ class AsyncpgLink:
         try:
             if params:
                 sql = _numbered(sql, tuple(map(type, params)))
-            if _CHANGES.match(sql) or (not params and ";" in sql):
+            if _CHANGES.match(sql) or (not params and ";" in _TEXT.sub("", sql)):
                 told = await self._connection.execute(sql, *params)
                 number = _NUMBER.search(told)
                 self._rowcount = int(number[1]) if number else 0

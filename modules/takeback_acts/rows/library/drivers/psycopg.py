@@ -91,5 +91,5 @@ class PsycopgDriver:
 
 def _loaders(cursor: Any) -> None:
     """Texts come as they are, whatever the app loads them into."""
-    for name in ("text", "varchar", "name", "unknown"):
+    for name in ("text", "varchar", "name"):
         cursor.adapters.register_loader(name, TextLoader)
