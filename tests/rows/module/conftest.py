@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -41,6 +41,12 @@ class Sqlite:
                 found = db.execute(statement).fetchall()
             return found
 
+    @contextmanager
+    def hands(self):
+        """A connection that stays, and runs one statement at a time."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            yield db.execute
+
     def dump(self):
         with closing(sqlite3.connect(self.path)) as db:
             lines = [line for line in db.iterdump() if "takeback_" not in line]
@@ -69,6 +75,12 @@ class Postgres:
                 cursor = db.execute(statement)
                 found = cursor.fetchall() if cursor.description is not None else []
             return found
+
+    @contextmanager
+    def hands(self):
+        """A connection that stays, and runs one statement at a time."""
+        with self.server.connect(self.database, role="app") as db:
+            yield db.execute
 
     def dump(self):
         names = self.sql(

@@ -1,4 +1,4 @@
-"""A process that dies between any two durable steps: nothing is lost, nothing happens twice, the log is true."""
+"""A process that dies between any two durable steps: nothing is lost or done twice, the log is true."""
 
 import asyncio
 import os
