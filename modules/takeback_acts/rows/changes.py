@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -67,17 +67,40 @@ def net(events: Sequence[Event], catalog: Catalog) -> list[Change]:
     if busy:
         found += _paths(busy, catalog)
         found.sort(key=itemgetter(0))
-    return [change for _, change in found]
+    changes = [change for _, change in found]
+    return joined(changes, tables) if busy else changes
+
+
+def joined(changes: list[Change], tables: Mapping[str, Table]) -> list[Change]:
+    """The same changes, but a row that went and another that came under its key are one that changed."""
+    gone = {
+        (change.table, _key(tables[change.table], change.before)): place
+        for place, change in enumerate(changes)
+        if change.before is not None and change.after is None
+    }
+    made: list[Change | None] = list(changes)
+    for place, change in enumerate(changes):
+        if change.before is None and change.after is not None:
+            other = gone.get((change.table, _key(tables[change.table], change.after)))
+            if other is not None:
+                first, last = sorted((place, other))
+                made[first] = Change(change.table, changes[other].before, change.after)
+                made[last] = None
+    return [change for change in made if change is not None and not _idle(change)]
+
+
+def _key(table: Table, image: Image) -> Key:
+    return table.identify(table.key_of(image))
 
 
 def _keys(table: Table, before: Image | None, after: Image | None) -> tuple[Key | None, Key | None]:
     return (
-        None if before is None else table.identify(table.key_of(before)),
-        None if after is None else table.identify(table.key_of(after)),
+        None if before is None else _key(table, before),
+        None if after is None else _key(table, after),
     )
 
 
-def _idle(event: Event) -> bool:
+def _idle(event: Event | Change) -> bool:
     return event.before is not None and event.after is not None and identical(event.before, event.after)
 
 

@@ -97,8 +97,9 @@ class Journal:
         self._expire = f"DELETE FROM {TABLE} WHERE at < {mark} AND seq < (SELECT max(seq) FROM {TABLE})"
 
     def add(self, link: Link, entry: Entry, kind: str, shapes: str, text: str, undoes: Sequence[str]) -> None:
-        """Writes one entry."""
-        link.execute(
+        """Writes one entry; a link that can lets it go to the server together with the commit."""
+        write = getattr(link, "post", link.execute)
+        write(
             self._insert,
             (
                 entry.id,

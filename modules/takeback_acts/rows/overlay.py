@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from takeback_acts.rows.changes import Change
+from takeback_acts.rows.changes import Change, joined
 from takeback_acts.rows.dialect import Dialect, Link
 from takeback_acts.rows.rules import Rules
 from takeback_acts.rows.tables import Image, Key, Table, same
@@ -101,7 +101,10 @@ class Overlay:
 
     def planned(self) -> list[Change]:
         """What makes the database as the overlay is."""
-        return [change for sheet in self.sheets.values() for change in sheet.planned()]
+        changes = [change for sheet in self.sheets.values() for change in sheet.planned()]
+        if any(sheet.moved or sheet.ousted for sheet in self.sheets.values()):
+            return joined(changes, self._tables)
+        return changes
 
     def settle(self) -> None:
         """The database is now as the overlay is."""

@@ -51,6 +51,10 @@ def test_a_row_deleted_and_another_put_in_its_place_is_an_update():
     assert came(((1, "a"), None), (None, (1, "b"))) == [("t", (1, "a"), (1, "b"))]
 
 
+def test_a_row_that_came_under_the_key_of_one_that_went_is_an_update():
+    assert came((None, (3, "n")), ((1, "a"), None), ((3, "n"), (1, "n"))) == [("t", (1, "a"), (1, "n"))]
+
+
 def test_values_that_differ_by_type_alone_are_followed():
     assert came(((1, 1), (1, 1.0)), ((1, 1.0), (1, True)))[0][1:] == ((1, 1), (1, True))
 

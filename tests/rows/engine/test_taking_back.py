@@ -139,6 +139,19 @@ def test_a_row_that_moved_goes_back_to_where_the_act_put_another(skills):
     assert skills.dump() == before
 
 
+def test_a_row_that_came_to_the_key_of_another_is_done_again(skills):
+    before = skills.dump()
+    acts = [
+        skills.act("INSERT INTO skill VALUES (3, 'c', 1, '')"),
+        skills.act("DELETE FROM skill WHERE id = 1", "UPDATE skill SET id = 1 WHERE id = 3"),
+    ]
+    after = skills.dump()
+    assert skills.take_back(*acts).clean
+    assert skills.dump() == before
+    assert skills.take_back(skills.undone[-1]).clean
+    assert skills.dump() == after
+
+
 def test_a_row_changed_many_times_within_an_act_is_one_change(skills):
     skills.act(*(f"UPDATE skill SET level = {level} WHERE id = 1" for level in range(20, 30)))
     assert [(c.before[2], c.after[2]) for c in skills.written.changes] == [skills.values(3, 29)]
