@@ -73,13 +73,13 @@ class Chats:
                 await self._roll_back(session, chat, message_id, digest)
             else:
                 await self._journal.forget(session, group=chat.id, point=message_id)
+            # A rewind has SQLAlchemy forget what it knew of rows.
+            await session.refresh(chat)
             await session.execute(
                 delete(ChatMessage).where(ChatMessage.chat_id == chat.id, ChatMessage.id > message_id)
             )
             await session.refresh(message)
-            message.content, message.reply = content, None
-            await session.refresh(chat)
-            chat.draft = None
+            message.content, message.reply, chat.draft = content, None, None
             return await _begin(session, chat, message_id)
 
     async def _roll_back(
