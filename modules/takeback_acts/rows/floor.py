@@ -9,6 +9,7 @@ from takeback_acts.rows.checking import Doctor
 from takeback_acts.rows.connecting import Connector
 from takeback_acts.rows.connections import Connections
 from takeback_acts.rows.databases import Databases
+from takeback_acts.rows.expiring import Expirer
 from takeback_acts.rows.querying import Reader
 from takeback_acts.rows.restoring import Restorer
 
@@ -22,4 +23,5 @@ class Floor:
         self.changer = Changer(self.connections, Actor(self.connections))
         self.connector = Connector(host, self.connections)
         self.restorer = Restorer(self.connections)
+        self.expirer = Expirer(host, self.connections)
         self.doctor = Doctor(self.connections)

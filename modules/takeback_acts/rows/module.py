@@ -38,11 +38,17 @@ class RowsModule(Module):
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
         """Recall what is connected; nothing is opened before somebody asks for it."""
         await self._databases.load()
+        expired = self.host.events.on("undo.expired", lambda seq, event: self._expire())
         try:
             yield
         finally:
+            expired()
             if self._made is not None:
                 await self._made.connections.close()
+
+    async def _expire(self) -> None:
+        if self._databases.all():
+            await self._floor.expirer.expire()
 
     @property
     def _floor(self) -> Floor:

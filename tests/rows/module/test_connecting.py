@@ -62,14 +62,12 @@ async def test_what_is_made_is_removed_and_nothing_else(person, database):
 
 
 async def test_a_connection_outlives_the_kernel(tmp_path, database):
-    for number in range(2):
-        async with Kernel(tmp_path / "home", settings={}, modules=[UndoModule, RowsModule]) as kernel:
-            bench = Bench(kernel, database)
-            if number == 0:
-                await bench.person().rows.connect(name="main", url=database.url)
-                done = await bench.agent().rows.update(table="skill", key=1, set={"title": "Rust"})
-            else:
-                await bench.undo(done.act)
+    async with Kernel(tmp_path / "home", settings={}, modules=[UndoModule, RowsModule]) as kernel:
+        bench = Bench(kernel, database)
+        await bench.person().rows.connect(name="main", url=database.url)
+        done = await bench.agent().rows.update(table="skill", key=1, set={"title": "Rust"})
+    async with Kernel(tmp_path / "home", settings={}, modules=[UndoModule, RowsModule]) as kernel:
+        await Bench(kernel, database).undo(done.act)
     assert database.sql("SELECT title FROM skill WHERE id = 1") == [("Python",)]
 
 
