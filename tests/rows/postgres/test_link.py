@@ -256,3 +256,71 @@ def test_a_user_that_may_make_nothing_anywhere_is_told(here):
         dialect.install(link, dialect.catalog(link))
     assert refused.value.code == "rows.privilege"
     link.close()
+
+
+def test_what_is_posted_goes_with_the_commit_or_before_the_next_statement(here):
+    here.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    here.install()
+    for number in (1, 2, 3):
+        here.dialect.begin(here.link)
+        here.link.post("INSERT INTO t VALUES (%s)", (number,))
+        here.dialect.commit(here.link)
+    here.dialect.begin(here.link)
+    here.link.post("INSERT INTO t VALUES (%s)", (4,))
+    assert here.link.execute("SELECT count(*) FROM t") == [(4,)]
+    here.link.post("INSERT INTO t VALUES (%s)", (5,))
+    here.dialect.rollback(here.link)
+    assert here.link.execute("SELECT count(*) FROM t") == [(3,)]
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_commit_that_posted_what_fails_commits_nothing(here, number):
+    here.sql("CREATE TABLE t (id int PRIMARY KEY, v int REFERENCES t DEFERRABLE INITIALLY DEFERRED)")
+    here.sql("INSERT INTO t VALUES (1)")
+    here.install()
+    for _ in range(3):
+        here.dialect.begin(here.link)
+        here.link.execute("INSERT INTO t VALUES (2)")
+        here.link.post("INSERT INTO t VALUES (%s, %s)", (number, 99))
+        with pytest.raises(psycopg.IntegrityError):
+            here.dialect.commit(here.link)
+        here.dialect.rollback(here.link)
+        assert here.link.execute("SELECT count(*) FROM t") == [(1,)]
+
+
+def test_a_transaction_that_failed_is_not_taken_for_committed(here):
+    here.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    here.install()
+    here.dialect.begin(here.link)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        here.link.execute("SELECT 1 / 0")
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        here.dialect.commit(here.link)
+
+
+def test_a_connection_that_is_lost_while_what_was_posted_is_committed_leaves_it_unsure(here):
+    here.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    here.install()
+    here.dialect.begin(here.link)
+    here.link.post("INSERT INTO t VALUES (%s)", (1,))
+    here.stranger.execute(KILL)
+    with pytest.raises(TakebackError) as unsure:
+        here.dialect.commit(here.link)
+    assert unsure.value.code == "rows.unsure"
+    here.dialect.rollback(here.link)
+    here.dialect.begin(here.link)
+    assert here.link.execute("SELECT * FROM t") == []
+    here.dialect.rollback(here.link)
+
+
+def test_a_server_that_was_killed_and_started_again_has_what_was_committed(here):
+    here.sql("CREATE TABLE t (id int PRIMARY KEY)")
+    catalog = here.install()
+    here.dialect.begin(here.link)
+    here.link.execute("INSERT INTO t VALUES (1)")
+    here.dialect.commit(here.link)
+    here.server.kill()
+    here.dialect.begin(here.link)
+    assert here.dialect.refresh(here.link, catalog) is catalog
+    assert here.link.execute("SELECT * FROM t") == [(1,)]
+    here.dialect.rollback(here.link)

@@ -77,7 +77,10 @@ class PostgresDialect:
     def commit(self, link: Link) -> None:
         """TakebackError("rows.unsure") when the connection was lost in the middle of it."""
         try:
-            link.execute("COMMIT")
+            if isinstance(link, PostgresLink):
+                link.commit()
+            else:
+                link.execute("COMMIT")
         except psycopg.OperationalError as error:
             if isinstance(link, PostgresLink) and link.usable:
                 raise
@@ -91,6 +94,8 @@ class PostgresDialect:
 
     def rollback(self, link: Link) -> None:
         self._installing = None
+        if isinstance(link, PostgresLink):
+            link.forget_posted()
         with suppress(psycopg.OperationalError):  # a connection that is gone has rolled back
             if not isinstance(link, PostgresLink) or (link.usable and link.in_transaction):
                 link.execute("ROLLBACK")

@@ -45,6 +45,7 @@ class PostgresLink:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self.rowcount = 0
+        self._posted: list[tuple[str, Sequence[Any]]] = []
         self.prepared: object = None
         self.stale = False
         self.armed: tuple[Any, ...] | None = None
@@ -72,15 +73,36 @@ class PostgresLink:
         """All the rows a statement gives; of several, which take no parameters, those of the last."""
         self.armed = None
         try:
+            self._send_posted()
             rows, self.rowcount = self._wire.run(sql, params)
         except ConflictError:
             self.stale = True
             raise
         return rows
 
+    def post(self, sql: str, params: Sequence[Any]) -> None:
+        """A statement whose outcome nobody waits for: it goes with the next, which raises what it raises."""
+        self._posted.append((sql, params))
+
+    def commit(self) -> None:
+        """Commits, on one way to the server with what was posted."""
+        self.armed = None
+        posted, self._posted = self._posted, []
+        self._wire.commit(posted)
+
+    def forget_posted(self) -> None:
+        """What was posted and has not gone yet never does."""
+        self._posted.clear()
+
+    def _send_posted(self) -> None:
+        posted, self._posted = self._posted, []
+        for sql, params in posted:
+            self._wire.run(sql, params)
+
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement for each of the rows; how many rows it changed in all."""
         self.armed = None
+        self._send_posted()
         with self.connection.cursor() as cursor:
             cursor.executemany(sql.encode(), rows)
             self.rowcount = max(cursor.rowcount, 0)

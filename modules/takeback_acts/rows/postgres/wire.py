@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import psycopg
@@ -18,6 +18,7 @@ from takeback_acts.rows.postgres.refusals import refusal
 
 _MARK = re.compile(r"%(.?)", re.DOTALL)
 _MOST_PREPARED = 256
+_COMMIT = b"COMMIT"
 _DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
 _COPYING = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
@@ -47,13 +48,7 @@ class Wire:
         those of the last. Raises psycopg's errors, and in their place what our triggers say."""
         if not params:
             return self._outcome(self._server.exec_(sql.encode()))
-        statement = self._statement(sql)
-        values: list[Any] = [_dumped(value) for value in params]
-        if len(values) != statement.parameters:
-            raise psycopg.ProgrammingError("the statement has another number of parameters")
-        if not statement.name and statement.used:
-            self._prepare(statement)
-        statement.used = True
+        statement, values = self._bound(sql, params)
         if not statement.name:
             return self._outcome(self._server.exec_params(statement.text, values))
         try:
@@ -61,6 +56,56 @@ class Wire:
         except psycopg.Error:
             self._forget(sql)
             raise
+
+    def commit(self, before: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        """Runs single statements and then COMMIT, on one way to the server.
+
+        Raises what the first that fails does; also where COMMIT ends a transaction that had failed already,
+        which the server takes for no error.
+        """
+        results = self._together(before) if before else [self._server.exec_(_COMMIT)]
+        for result in results:
+            self._outcome(result)
+        if results[-1].command_status != _COMMIT:
+            raise errors.InFailedSqlTransaction("the transaction had failed, and was rolled back")
+
+    def _together(self, before: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        bound = [self._bound(sql, params) for sql, params in before]
+        self._server.enter_pipeline_mode()
+        try:
+            for statement, values in bound:
+                if statement.name:
+                    self._server.send_query_prepared(statement.name, values)
+                else:
+                    self._server.send_query_params(statement.text, values)
+            self._server.send_query_params(_COMMIT, [])
+            self._server.pipeline_sync()
+            return list(self._results())
+        finally:
+            self._server.exit_pipeline_mode()
+
+    def _results(self) -> Iterator[Any]:
+        """The results, up to the point where all have been told; a pause after each, and two are the end."""
+        pauses = 0
+        while pauses < 2:
+            result = self._server.get_result()
+            if result is None:
+                pauses += 1
+            elif result.status == pq.ExecStatus.PIPELINE_SYNC:
+                return
+            else:
+                pauses = 0
+                yield result
+
+    def _bound(self, sql: str, params: Sequence[Any]) -> tuple[_Statement, list[Any]]:
+        statement = self._statement(sql)
+        values: list[Any] = [_dumped(value) for value in params]
+        if len(values) != statement.parameters:
+            raise psycopg.ProgrammingError("the statement has another number of parameters")
+        if not statement.name and statement.used:
+            self._prepare(statement)
+        statement.used = True
+        return statement, values
 
     def _statement(self, sql: str) -> _Statement:
         found = self._statements.get(sql)
