@@ -273,7 +273,7 @@ async def test_tables_are_granted_and_withdrawn(person, module):
     token = (await person.call("agents.add", {"name": "juno", "tables": ["main.skill", "main.skill"]})).token
     for _ in range(2):
         granted = await person.call("agents.grant", {"name": "juno", "table": "main.audit.*"})
-    assert granted.agent.tables == ["main.skill", "main.audit.*"]
+        assert granted.agent.tables == ["main.skill", "main.audit.*"]
     known = await module.call("agents.authenticate", {"token": token})
     assert (known.tables, known.roots) == (["main.skill", "main.audit.*"], [])
     left = await person.call("agents.withdraw", {"name": "juno", "table": "main.skill"})
