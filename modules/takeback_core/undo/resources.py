@@ -24,6 +24,11 @@ def trees_around(resource: str) -> list[str]:
     return [tree for tree in found if tree != resource]
 
 
+def other_name(resource: str) -> str:
+    """The entry of a resource that is one by itself (`/.`), and the other way round."""
+    return resource[:-2] if resource.endswith("/.") else f"{resource}/."
+
+
 def related(one: str, other: str) -> bool:
     """Whether a change of one may be a change of the other."""
     if one == other:

@@ -140,8 +140,12 @@ class Draft:
 
 
 def overtake(known: dict[str, str], newer: dict[str, str]) -> None:
-    """Take newer versions in, and forget those of contents around them and of what lies in them."""
+    """Take newer versions in, and forget those of contents around them and of what lies in them.
+
+    What an entry is by itself is a part of what it is, so that either has the other forgotten.
+    """
     for name in newer:
+        known.pop(resources.other_name(name), None)
         for tree in resources.trees_around(name):
             known.pop(tree, None)
         if name.endswith("/"):
