@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 from takeback.errors import TakebackError
 from takeback_acts.files import trees
-from takeback_acts.files.paths import beneath, split
+from takeback_acts.files.paths import beneath, join, split
+from takeback_acts.files.placed import Placed
+from takeback_acts.files.states import State
 from takeback_acts.files.trees import NOTHING, Entry, Seen
 
 _KEY = "files"
@@ -19,8 +20,9 @@ class Overlay:
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
-        self._paths: dict[bytes, Seen] = {}
-        self._sorted: list[bytes] = []
+        self._paths = Placed[Seen]()
+        # Entries whose owner or mode alone has changed since what is noted above, whatever they hold.
+        self._dressed = Placed[State]()
 
     @classmethod
     def of(cls, rehearsal: MutableMapping[str, Any] | None) -> Overlay:
@@ -32,18 +34,17 @@ class Overlay:
 
     def put(self, path: bytes, seen: Seen) -> None:
         """Notes what would lie at a path from now on, with everything beneath it."""
-        start, end = self._within(path)
-        for key in self._sorted[start:end]:
-            del self._paths[key]
-        del self._sorted[start:end]
-        if path not in self._paths:
-            insort(self._sorted, path)
+        self._dressed.drop(path)
+        self._paths.drop(path)
         self._paths[path] = seen
+
+    def dress(self, path: bytes, state: State) -> None:
+        """Notes an entry's owner and a folder's mode from now on; what it holds stays as it is."""
+        self._dressed[path] = state
 
     def holds_inside(self, path: bytes) -> bool:
         """Whether the rehearsal has changed anything beneath a path."""
-        start, end = self._within(path)
-        return start < end
+        return self._paths.any_within(path)
 
     def covers(self, path: bytes) -> bool:
         """Whether the rehearsal says what lies at a path, whatever the disk does."""
@@ -61,12 +62,23 @@ class Overlay:
     def over(self, path: bytes, disk: Seen) -> Seen:
         """What would lie at a path of which the disk says this."""
         base = self._own(path, disk)
-        start, end = self._within(path)
-        if base.state.kind != "dir" or start == end:
-            return base
-        top = len(path.rstrip(b"/")) + 1
-        inner = {key[top:]: self._paths[key] for key in self._sorted[start:end]}
-        return _rebuilt(base, _patched(base.entries, inner))
+        if base.state.kind == "dir" and self._paths.any_within(path):
+            top = len(path.rstrip(b"/")) + 1
+            inner = {key[top:]: seen for key, seen in self._paths.within(path).items()}
+            base = _rebuilt(base, _patched(base.entries, inner))
+        return self._as_dressed(path, base)
+
+    def _as_dressed(self, path: bytes, seen: Seen) -> Seen:
+        if path in self._dressed:
+            seen = seen._replace(state=_dressed(seen.state, self._dressed[path]))
+        if not seen.entries or not self._dressed.any_within(path):
+            return seen
+        own = self._dressed.within(path)
+        entries = [
+            entry._replace(state=_dressed(entry.state, own.get(join(path, entry.path))))
+            for entry in seen.entries
+        ]
+        return _rebuilt(seen, entries)
 
     def _own(self, path: bytes, disk: Seen) -> Seen:
         nearest = self._nearest(path)
@@ -84,11 +96,13 @@ class Overlay:
             path = split(path)[0]
         return path
 
-    def _within(self, path: bytes) -> tuple[int, int]:
-        """From where to where the paths beneath one, itself aside, stand among the sorted ones."""
-        top = path.rstrip(b"/")
-        # What begins with `/a/` sorts between that and `/a0`, the byte after the slash.
-        return bisect_right(self._sorted, top + b"/"), bisect_left(self._sorted, top + b"0")
+
+def _dressed(state: State, own: State | None) -> State:
+    """A state with the owner and, of a folder, the mode of another."""
+    if own is None or state.kind != own.kind:
+        return state
+    given: dict[str, int] = {"owner": own.owner, "group": own.group}
+    return state.model_copy(update=given | ({"mode": own.mode} if own.kind == "dir" else {}))
 
 
 def _part(seen: Seen, inner: bytes) -> Seen:
