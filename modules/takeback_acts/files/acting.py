@@ -22,7 +22,7 @@ from takeback_acts.files.blobs import Blobs, Intake
 from takeback_acts.files.hands import Hands
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Effect
-from takeback_acts.files.paths import content, resource
+from takeback_acts.files.paths import content, own, resource
 from takeback_acts.files.reading import Reader
 from takeback_acts.files.script import Item, Script
 from takeback_acts.files.supply import Supply
@@ -147,7 +147,7 @@ class Actor:
         """The transaction that keeps what an act will destroy, and how to recover it."""
         lists = {seen.state.manifest for item in plan.items for seen in (item.now, item.want)} - {""}
         lists |= {listed} if listed is not None else set()
-        anew = [item.spot.path for item in plan.items if "dir" in (item.now.state.kind, item.want.state.kind)]
+        anew = [item.spot.path for item in plan.items if item.is_tree]
         write = self.landmarks.note(above, anew)
 
         def capture(tx: Transaction) -> None:
@@ -201,6 +201,9 @@ def touched(items: Sequence[Item]) -> list[tuple[str, str, str]]:
     found = []
     for item in items:
         now, want, path = item.now.state, item.want.state, item.spot.path
+        if item.own:
+            found.append((own(path), now.own_version, want.own_version))
+            continue
         found.append((resource(path), now.version, want.version))
         if "dir" in (now.kind, want.kind):
             found.append((content(path), now.content_version, want.content_version))
@@ -213,7 +216,7 @@ def inverse(plan: Plan) -> dict[str, Any]:
     items = []
     for item in plan.items:
         back: dict[str, Any] = {
-            "resource": resource(item.spot.path),
+            "resource": (own if item.own else resource)(item.spot.path),
             "before": item.now.state.dump(),
             "after": item.want.state.dump(),
         }
@@ -235,7 +238,7 @@ def _listed(plan: Plan, intake: Intake) -> str | None:
     """The blob that lists what takes a plan back, where that is too much for a row."""
     if len(plan.items) <= itemlist.MOST_IN_ROW or any(item.source is not None for item in plan.items):
         return None
-    items = ((item.spot.path, item.now.state, item.want.state) for item in plan.items)
+    items = ((item.spot.path, item.now.state, item.want.state, item.own) for item in plan.items)
     return intake.data(itemlist.dump(items))
 
 

@@ -5,6 +5,7 @@ A folder is known by its device and inode, `2049:131`. Devices may be numbered a
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 
@@ -18,9 +19,11 @@ def identities(leading: Mapping[bytes, os.stat_result]) -> dict[str, str]:
 
 
 def above(targets: Iterable[bytes]) -> dict[str, str]:
-    """What leads to these paths now: each folder above them, by its resource. Blocks."""
+    """What leads to these paths now: each folder above them, but in shut ones, by its resource. Blocks."""
     folders = {split(path)[0] for path in targets}
-    return identities({path: about for folder in folders for path, about in beneath.leading(folder)})
+    return identities(
+        {path: about for folder in folders for path, about in beneath.leading(folder, (errno.EACCES,))}
+    )
 
 
 def require_there(path: bytes, known: Mapping[str, str]) -> None:

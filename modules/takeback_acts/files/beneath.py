@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files import failures
+from takeback_acts.files.passages import Passages
 from takeback_acts.files.paths import join, shown, split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -77,11 +78,13 @@ def look(folder: int, name: bytes) -> os.stat_result | None:
 class Folders:
     """Folders that stay open until the end of a `with`, each opened once for all the names in it.
 
-    `leading` are those that were passed on the way down, themselves included, each with its stat.
+    `leading` are those that were passed on the way down, themselves included, each with its stat. With
+    `passages` a folder that is shut is opened until then.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, passages: Passages | None = None) -> None:
         self.home = home
+        self._passages = passages
         self.leading: dict[bytes, os.stat_result] = {}
         self._open: dict[bytes, int] = {}
 
@@ -93,6 +96,8 @@ class Folders:
     ) -> None:
         for handle in self._open.values():
             os.close(handle)
+        if self._passages is not None:
+            self._passages.close()
 
     def spot(self, path: bytes) -> Spot:
         """The place of a canonical path, whether or not the path itself exists.
@@ -104,7 +109,8 @@ class Folders:
         parent, name = split(path)
         handle = self._open.get(parent)
         if handle is None:
-            handle = self._open[parent] = open_folder(parent, self.home, self.leading)
+            handle = open_folder(parent, self.home, self.leading, self._passages)
+            self._open[parent] = handle
         found = look(handle, name) if name else os.fstat(handle)
         if found is not None and stat.S_ISDIR(found.st_mode):
             self.home.check(found, path)
@@ -118,10 +124,15 @@ def spot(path: bytes, home: Home) -> Iterator[Spot]:
         yield folders.spot(path)
 
 
-def open_folder(path: bytes, home: Home, leading: dict[bytes, os.stat_result] | None = None) -> int:
+def open_folder(
+    path: bytes,
+    home: Home,
+    leading: dict[bytes, os.stat_result] | None = None,
+    passages: Passages | None = None,
+) -> int:
     """A descriptor of the folder at a canonical path; raises what `spot` raises.
 
-    Notes in `leading` the folders on the way, with the last one.
+    Notes in `leading` the folders on the way, with the last one, and opens those that are shut by `passages`.
     """
     home.check_path(path)
     parts = [part for part in path.split(b"/") if part]
@@ -130,6 +141,8 @@ def open_folder(path: bytes, home: Home, leading: dict[bytes, os.stat_result] | 
         if leading is not None and place not in leading:
             leading[place] = os.fstat(here)
         for depth, part in enumerate(parts, 1):
+            if passages is not None:
+                _open_up(here, part, passages)
             step = _enter(here, part, path, _FOLDER if depth == len(parts) else _STEP)
             os.close(here)
             here, place, found = step, join(place, part), os.fstat(step)
@@ -142,8 +155,11 @@ def open_folder(path: bytes, home: Home, leading: dict[bytes, os.stat_result] | 
     return here
 
 
-def leading(path: bytes) -> list[tuple[bytes, os.stat_result]]:
-    """A folder and the ones above it, from the root down to where there is none, each with its stat."""
+def leading(path: bytes, ends: Collection[int] = ()) -> list[tuple[bytes, os.stat_result]]:
+    """A folder and the ones above it, from the root down to where there is none, each with its stat.
+
+    It ends as well where the system says one of `ends`; raises OSError else.
+    """
     found, here, place = [], os.open(b"/", _STEP), b"/"
     try:
         found.append((place, os.fstat(here)))
@@ -151,7 +167,7 @@ def leading(path: bytes) -> list[tuple[bytes, os.stat_result]]:
             try:
                 step = os.open(part, _STEP, dir_fd=here)
             except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, *ends):
                     raise
                 break
             os.close(here)
@@ -187,6 +203,12 @@ def open_file(folder: int, name: bytes, path: bytes) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def _open_up(folder: int, name: bytes, passages: Passages) -> None:
+    # Why it can't be is what entering it says.
+    with suppress(OSError):
+        passages.open(folder, name)
 
 
 def _enter(folder: int, name: bytes, path: bytes, flags: int) -> int:

@@ -15,6 +15,7 @@ from takeback_acts.files.grouping import Back, Grouped
 from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import resource, shown
 from takeback_acts.files.rooted import Found
+from takeback_acts.files.states import told
 from takeback_acts.files.windows import Window
 
 _TOOL = "files.end_command"
@@ -51,7 +52,7 @@ class Choices:
 
     async def _record_all(self, window: Window, grouped: Grouped) -> None:
         for item in grouped.items[:_MOST]:
-            key = (item.path, item.before.version, item.after.version)
+            key = (item.path, *told(item.before, item.after))
             if key not in self._offered:
                 self._offered.add(key)
                 await self._record(window, item)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from takeback_acts.files import trees
+from takeback_acts.files.attributes import may_give
 from takeback_acts.files.blobs import Intake
 from takeback_acts.files.capture.changes import REPACKED, Held
 from takeback_acts.files.origins import Origins
-from takeback_acts.files.paths import beneath, content, resource, shown, split
+from takeback_acts.files.paths import beneath, by_itself, content, own, resource, shown, split
 from takeback_acts.files.rooted import Found
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import Entry
@@ -19,26 +20,37 @@ from takeback_acts.files.trees import Entry
 # Moved back, it would be wrong, and what was pushed would pass for what was not.
 _REMOTES = re.compile(rb"/\.git/(?:modules/.+/)?refs/remotes(?:/|\Z)")
 _LONGEST = 4096
+# What lies there is another disk's, or takeback's.
+_ELSEWHERE = ("mount", "home")
 
 
 class Back(NamedTuple):
-    """A path to put back: from `after` to `before`."""
+    """A path to put back: from `after` to `before`; with `own` the entry by itself, whatever it holds."""
 
     path: bytes
     before: State
     after: State
+    own: bool = False
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether a folder comes or goes, or did, with all that it holds."""
+        return not self.own and "dir" in (self.before.kind, self.after.kind)
 
     @property
     def touched(self) -> Iterator[tuple[str, str, str]]:
         """The resources with their versions before and after: the entry, and of a folder the content."""
+        if self.own:
+            yield own(self.path), self.before.own_version, self.after.own_version
+            return
         yield resource(self.path), self.before.version, self.after.version
-        if "dir" in (self.before.kind, self.after.kind):
+        if self.is_tree:
             yield content(self.path), self.before.content_version, self.after.content_version
 
     def dump(self) -> dict[str, Any]:
         """An item of the input of `files.restore`."""
         return {
-            "resource": resource(self.path),
+            "resource": own(self.path) if self.own else resource(self.path),
             "before": self.before.dump(),
             "after": self.after.dump(),
         }
@@ -109,10 +121,10 @@ class _Grouping:
         one = self._found.get(path)
         if one is None or one.stays:
             return at + 1
-        was, now = one.before.kind == "dir", one.after.kind == "dir"
-        if was and now:
-            self._lose(path, "the mode of a folder is not put back")
+        if one.only_own:
+            self._take_own(path, one)
             return at + 1
+        was, now = one.before.kind == "dir", one.after.kind == "dir"
         end = self._ends[at] if was or now else at + 1
         if _REMOTES.search(path) and not was and any(map(self._tells_of_remote, self._order[at:end])):
             if not now:
@@ -133,6 +145,20 @@ class _Grouping:
         else:
             self._made.items.append(Back(path, before, after))
         return end
+
+    def _take_own(self, path: bytes, one: Found) -> None:
+        """Takes the owner of an entry, or the mode of a folder, whatever lies in it."""
+        before, after = one.before.own(), one.after.own()
+        if before is None or after is None:
+            self._lose(path, "it is a pipe, a socket or a device")
+        elif one.before.reason in _ELSEWHERE:
+            self._lose(path, one.before.reason)
+        elif not may_give(after, before):
+            self._lose(path, "only root can give it back to its owner")
+        elif len(by_itself(path)) > _LONGEST:
+            self._lose(path, "its path is too long")
+        else:
+            self._made.items.append(Back(path, before, after, own=True))
 
     def _tells_of_remote(self, path: bytes) -> bool:
         """Whether a file says where a branch of a remote is; its HEAD only names one of them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from takeback.errors import TakebackError
 from takeback_acts.files import trees
 from takeback_acts.files.models import Back
-from takeback_acts.files.paths import resource
+from takeback_acts.files.paths import by_itself, resource
 from takeback_acts.files.states import State
 from takeback_acts.files.trees import Entry
 
@@ -18,9 +18,13 @@ from takeback_acts.files.trees import Entry
 MOST_IN_ROW = 2_000
 
 
-def dump(items: Iterable[tuple[bytes, State, State]]) -> bytes:
-    """The bytes of a list of paths with their states before and after."""
-    return trees.dump(Entry(path, state) for path, *states in items for state in states)
+def dump(items: Iterable[tuple[bytes, State, State, bool]]) -> bytes:
+    """The bytes of a list of paths with their states before and after, and whether it is the entry alone."""
+    return trees.dump(
+        Entry(by_itself(path) if own else path, state)
+        for path, before, after, own in items
+        for state in (before, after)
+    )
 
 
 def load(data: bytes) -> list[Back]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from takeback.errors import NotFoundError, TakebackError
-from takeback_acts.files import beneath, gitfiles, trees
+from takeback_acts.files import beneath, dressing, gitfiles, trees
 from takeback_acts.files.beneath import Spot
 from takeback_acts.files.capture.gitpushed import Pushed
 from takeback_acts.files.merge import is_text, merge
 from takeback_acts.files.models import Back, Effect
-from takeback_acts.files.paths import content, resource
+from takeback_acts.files.paths import content, own, resource
 from takeback_acts.files.reading import digest, read_all
 from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.states import State
@@ -54,6 +54,10 @@ class Case:
         """The effect on the entry, and for a folder on what it holds."""
         before = self.now.state if self.action in ("skip", "conflict", "gone") else self.want.state
         path = self.spot.path
+        if self.back.own:
+            return [
+                Effect(resource=own(path), action=self.action, reason=self.reason, version=before.own_version)
+            ]
         found = [(resource(path), before.version)]
         if "dir" in (self.now.state.kind, self.want.state.kind, self.back.before.kind, self.back.after.kind):
             found.append((content(path), before.content_version))
@@ -80,7 +84,7 @@ class Judge:
 
     def look_ahead(self, cases: Iterable[Case]) -> None:
         """Fetches together what the cases will need one after another."""
-        befores = [case.back.before for case in cases]
+        befores = [case.back.before for case in cases if not case.back.own]
         # What is damaged is found again, and told, by the case that needs it.
         with contextlib.suppress(TakebackError):
             self.supply.bring({state.sha256 for state in befores if state.kind == "file"})
@@ -88,7 +92,10 @@ class Judge:
     def decide(self, case: Case) -> None:
         """Sets the case's action, reason and what is wanted."""
         try:
-            self._decide(case)
+            if case.back.own:
+                dressing.decide(case, force=self.force)
+            else:
+                self._decide(case)
         except TakebackError as error:
             if error.code not in _GONE:
                 raise

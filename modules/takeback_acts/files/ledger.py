@@ -21,6 +21,7 @@ from takeback_acts.files.models import Ended
 from takeback_acts.files.origins import Origins
 from takeback_acts.files.paths import beneath, resource, shown
 from takeback_acts.files.rooted import Found, Seen
+from takeback_acts.files.states import told
 from takeback_acts.files.windows import Window, Windows
 
 _TOOL = "files.end_command"
@@ -197,7 +198,7 @@ class Ledger:
     async def _note(self, grouped: Grouped) -> Callable[[Transaction], None]:
         """Writes down what leads to the paths, so that an undo can tell when their disk is away."""
         targets = [item.path for item in grouped.items]
-        anew = [item.path for item in grouped.items if "dir" in (item.before.kind, item.after.kind)]
+        anew = [item.path for item in grouped.items if item.is_tree]
         return self._landmarks.note(await to_thread.run_sync(ancestry.above, targets), anew)
 
 
@@ -217,7 +218,7 @@ def _moved(move: RefMove) -> dict[str, str]:
 
 def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:
     """Whether takeback's own tools made `all` of a change, `some` of it, or nothing: empty."""
-    before, after = _version(one, old=True), _version(one)
+    before, after = _versions(one)
     # What was done just before the window's first look is no part of what it has seen.
     while acts and acts[0][0] != before:
         acts = acts[1:]
@@ -227,9 +228,12 @@ def _by_tools(one: Found, acts: Sequence[tuple[str, str]]) -> str:
     return "all" if unbroken and acts[-1][1] == after else "some"
 
 
-def _version(one: Found, *, old: bool = False) -> str:
-    state = one.before.state() if old else one.after.left()
-    return state.version if state is not None else "unknown"
+def _versions(one: Found) -> tuple[str, str]:
+    states = (one.before.own(), one.after.own()) if one.only_own else (one.before.state(), one.after.left())
+    before, after = states
+    if before is not None and after is not None:
+        return told(before, after)
+    return "unknown" if before is None else before.version, "unknown" if after is None else after.version
 
 
 def _around(window: Window, grouped: Grouped) -> bytes:

@@ -12,11 +12,12 @@ from typing import Literal
 
 from takeback.context import Scope
 from takeback.errors import TakebackError, UsageError
-from takeback_acts.files import beneath, failures, paths, roots, staging, trees
+from takeback_acts.files import attributes, beneath, failures, paths, roots, staging, trees
 from takeback_acts.files.beneath import Folders, Home, Spot
 from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Content, List, Listed, Listing, Read
 from takeback_acts.files.overlay import Overlay
+from takeback_acts.files.passages import Passages
 from takeback_acts.files.reading import Digester, steady
 from takeback_acts.files.states import file_state, folder_state
 from takeback_acts.files.trees import NOTHING, Seen
@@ -73,7 +74,7 @@ def versions(
     found: dict[str, str] = {}
     # Each folder is opened once for what lies in it, and no more than one at a time.
     for _, together in groupby(resources, key=lambda resource: resource.rstrip("/").rpartition("/")[0]):
-        with Folders(home) as folders:
+        with Folders(home, Passages()) as folders:
             found |= {
                 resource: _version(resource, scope, folders, overlay, landmarks) for resource in together
             }
@@ -85,16 +86,22 @@ def _version(
 ) -> str:
     path, whole = paths.parse(resource)
     roots.require(scope, path)
-    seen = overlay.over(path, _on_disk(path, folders, overlay, whole=whole or overlay.holds_inside(path)))
+    own = paths.is_own(resource)
+    disk = _on_disk(path, folders, overlay, own=own, whole=whole or overlay.holds_inside(path))
+    seen = overlay.over(path, disk)
     if seen.state.kind == "absent" and not overlay.covers(path):
         landmarks.require_there(path)
+    if own:
+        return seen.state.own_version
     return seen.state.content_version if whole else seen.state.version
 
 
-def _on_disk(path: bytes, folders: Folders, overlay: Overlay, *, whole: bool) -> Seen:
+def _on_disk(path: bytes, folders: Folders, overlay: Overlay, *, own: bool, whole: bool) -> Seen:
     try:
         with failures.reported(path):
             spot = folders.spot(path)
+            if own:
+                return attributes.seen(spot)
             found = spot.look()
             if found is not None and stat.S_ISDIR(found.st_mode) and not whole:
                 return Seen(folder_state(found))

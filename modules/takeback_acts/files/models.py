@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from takeback_acts.files.paths import is_own
 from takeback_acts.files.states import State
 
 Path = Annotated[str, StringConstraints(min_length=1, max_length=12_500)]
@@ -84,6 +85,11 @@ class Back(_In):
     before: State
     after: State
     source: Resource | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the entry by itself: its owner, and of a folder the mode."""
+        return is_own(self.resource)
 
 
 class Stay(_In):

@@ -41,7 +41,7 @@ class Bonds:
             if item.source is not None:
                 self._bond(item.source, item.resource)
                 self._bond(item.source, item.source)
-            elif (match := _GIT.fullmatch(paths.parse(item.resource)[0])) is not None:
+            elif not item.own and (match := _GIT.fullmatch(paths.parse(item.resource)[0])) is not None:
                 self._bond(paths.resource(match[1]), item.resource)
 
     def _bond(self, name: str, member: str) -> None:

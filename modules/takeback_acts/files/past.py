@@ -19,9 +19,10 @@ from takeback_acts.files.supply import Supply
 
 
 class Sides(NamedTuple):
-    """What an act found and left at a path."""
+    """What an act found and left at a path: of a resource of it, the entry or the entry by itself."""
 
     act: str
+    resource: str
     before: str
     after: str
 
@@ -49,6 +50,8 @@ class Archive:
         """
         path = roots.resolve(ctx.scope, args.path)
         sides = await self.sides(ctx, path, args.act)
+        if paths.is_own(sides.resource):
+            return _of_own(path, sides)
         old = await self.content(path, sides.before)
         if args.act is None:
             new, after = await self.now(path)
@@ -75,8 +78,8 @@ class Archive:
                 "files.history lists the acts on a path.",
             )
         for item in found[0].touched:
-            if item.resource == uri:
-                return Sides(found[0].id, item.before, item.after)
+            if item.resource in (uri, paths.own(path)):
+                return Sides(found[0].id, item.resource, item.before, item.after)
         raise UsageError(
             "files.folder_act",
             f"That act was on a folder around {paths.shown(path)} as a whole",
@@ -119,8 +122,9 @@ class Archive:
 
 
 def _past(act: Any, uri: str) -> Past:
+    names = (uri, f"{uri}/.")
     before, after = next(
-        ((item.before, item.after) for item in act.touched if item.resource == uri), ("", "")
+        ((item.before, item.after) for item in act.touched if item.resource in names), ("", "")
     )
     return Past(
         act=act.id,
@@ -130,4 +134,15 @@ def _past(act: Any, uri: str) -> Past:
         state=act.state,
         before=before,
         after=after,
+    )
+
+
+def _of_own(path: bytes, sides: Sides) -> Differences:
+    return Differences(
+        path=paths.shown(path),
+        act=sides.act,
+        before=sides.before,
+        after=sides.after,
+        text="",
+        note="only the mode of the folder, or the owner, changed",
     )

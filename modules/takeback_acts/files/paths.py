@@ -23,6 +23,24 @@ def content(path: bytes) -> str:
     return SCHEME + quote_from_bytes(path.rstrip(b"/") + b"/", safe="/")
 
 
+def own(path: bytes) -> str:
+    """The resource of an entry by itself, a folder without what it holds: the entry's with `/.` behind it.
+
+    Its version tells the owner, and of a folder the mode.
+    """
+    return resource(by_itself(path))
+
+
+def by_itself(path: bytes) -> bytes:
+    """A path as `own` names it."""
+    return path.rstrip(b"/") + b"/."
+
+
+def is_own(uri: str) -> bool:
+    """Whether a resource is one of an entry by itself."""
+    return uri.endswith("/.")
+
+
 def parse(uri: str) -> tuple[bytes, bool]:
     """The path that a resource names, and whether it names a folder's content rather than an entry.
 

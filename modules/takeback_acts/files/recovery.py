@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback.errors import NotFoundError, TakebackError
-from takeback_acts.files import ancestry, leavings, paths, renames, script, staging, trees
+from takeback_acts.files import ancestry, entries, leavings, paths, renames, script, staging, trees
 from takeback_acts.files.beneath import Folders, Home, Spot
+from takeback_acts.files.passages import Passages
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
 from takeback_acts.files.supply import Supply
@@ -55,12 +56,12 @@ async def left(store: Store) -> list[tuple[str, dict[str, Any]]]:
 
 def targets(dumped: dict[str, Any]) -> list[bytes]:
     """The paths that a script is about."""
-    return [paths.parse(uri)[0] for uri, _ in dumped["wants"]]
+    return [paths.parse(uri)[0] for uri, *_ in (*dumped["wants"], *dumped.get("entries", ()))]
 
 
 def recover(dumped: dict[str, Any], supply: Supply, home: Home) -> bool:
     """Finishes or takes back one script; answers whether nothing of it is left. Blocks."""
-    with Folders(home) as folders:
+    with Folders(home, Passages()) as folders:
         try:
             return _Recovery(dumped, supply, home, folders).run()
         except (OSError, TakebackError):
@@ -72,17 +73,27 @@ class _Recovery:
         self._home = home
         self._folders = folders
         self._above: dict[str, str] = dumped.get("above", {})
+        busy = entries.around(targets(dumped))
+        # What lies in a folder that is shut can't be reached before that is open.
+        self._entries, self._dressed = entries.of_dump(
+            dumped.get("entries", []), busy.__contains__, self._spot
+        )
         self._wants = [(self._spot(uri), State.model_validate(state)) for uri, state in dumped["wants"]]
         self._steps = [(self._spot(a), self._spot(b), swap) for a, b, swap in dumped["steps"]]
         self._temps = self._known_temps(dumped["temps"], supply)
 
     def run(self) -> bool:
-        if not self._finished():
+        finished = self._dressed and self._finished()
+        if not finished:
             for source, target, swap in reversed(self._steps):
                 if source is not None and target is not None:
                     self._reverse(source, target, swap=swap)
         for temp in self._temps.values():
             leavings.discard(temp.spot, temp.known, temp.owner, self._home)
+        if finished:
+            self._entries.shut_again()
+        else:
+            self._entries.take_back()
         return True
 
     def _spot(self, uri: str) -> Spot | None:

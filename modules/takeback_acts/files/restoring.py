@@ -9,7 +9,17 @@ from anyio import to_thread
 
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
-from takeback_acts.files import accounts, beneath, failures, itemlist, parts, paths, roots, staging
+from takeback_acts.files import (
+    accounts,
+    attributes,
+    beneath,
+    failures,
+    itemlist,
+    parts,
+    paths,
+    roots,
+    staging,
+)
 from takeback_acts.files.acting import Actor, Carried, Plan
 from takeback_acts.files.beneath import Folders
 from takeback_acts.files.blobs import Intake
@@ -20,6 +30,7 @@ from takeback_acts.files.locks import Locks
 from takeback_acts.files.models import Back, Effect, Restore, Restored
 from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.parts import Bonds
+from takeback_acts.files.passages import Passages
 from takeback_acts.files.reading import Digester, Reader
 from takeback_acts.files.script import Item
 from takeback_acts.files.settings import FilesSettings
@@ -49,7 +60,7 @@ class Restorer:
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             intake = self._actor.intake(accounts.UNDO)
-            with failures.reported(targets[0]), Folders(self._actor.home) as folders, intake:
+            with failures.reported(targets[0]), Folders(self._actor.home, Passages()) as folders, intake:
                 return await self._restore(ctx, args, bonds, targets, folders, intake)
 
     async def _at_hand(self, args: Restore) -> Restore:
@@ -122,8 +133,8 @@ class Restorer:
             # Its folder is gone, or would be there by now in a rehearsal; nothing lies in it on disk.
             spot, now = beneath.Spot(-1, os.path.basename(path), path), NOTHING
         else:
-            now = await self._actor.observe(spot, reader)
-        if isinstance(reader, Digester):
+            now = attributes.seen(spot) if item.own else await self._actor.observe(spot, reader)
+        if isinstance(reader, Digester) and not item.own:
             now = Seen(now.state.model_copy(update={"manifest": ""}), now.entries)
         parent = paths.split(path)[0]
         homeless = spot.folder < 0 and overlay.over(parent, NOTHING).state.kind != "dir"
@@ -172,8 +183,8 @@ def _path(ctx: Context, root: str, item: Back) -> bytes:
         raise roots.outside(path)
     if item.source is not None:
         ctx.confine(paths.resource(paths.parse(item.source)[0]))
-    ctx.confine(paths.resource(path))
-    if "dir" in (item.before.kind, item.after.kind):
+    ctx.confine(paths.own(path) if item.own else paths.resource(path))
+    if not item.own and "dir" in (item.before.kind, item.after.kind):
         ctx.confine(paths.content(path))
     roots.require(ctx.scope, path)
     return path
@@ -200,6 +211,8 @@ def _require_expected(ctx: Context, cases: Sequence[Case]) -> None:
     for case in cases:
         now, path = case.now.state, case.spot.path
         found = {paths.resource(path): now.version, paths.content(path): now.content_version}
+        if case.back.own:
+            found = {paths.own(path): now.own_version}
         for name, version in found.items():
             if ctx.confined_to.get(name, version) != version:
                 raise _changed(f"{paths.shown(path)} has changed since the plan was made")
@@ -224,7 +237,11 @@ def _note(overlay: Overlay, cases: Sequence[Case], judge: Judge) -> None:
         return
     overlay.data.update(judge.made)
     for case in cases:
-        if case.action != "skip":
+        if case.action == "skip":
+            continue
+        if case.back.own:
+            overlay.dress(case.spot.path, case.want.state)
+        else:
             overlay.put(case.spot.path, case.want)
 
 
@@ -253,7 +270,13 @@ def _require_possible(cases: Sequence[Case]) -> None:
 def _items(cases: Sequence[Case]) -> list[Item]:
     acting = [case for case in cases if case.action != "skip"]
     return [
-        Item(case.spot, case.now, case.want, case.source.spot if case.source is not None else None)
+        Item(
+            case.spot,
+            case.now,
+            case.want,
+            case.source.spot if case.source is not None else None,
+            own=case.back.own,
+        )
         for case in acting
     ]
 

@@ -32,6 +32,15 @@ class Found:
     of_git: bool = False
 
     @property
+    def only_own(self) -> bool:
+        """Whether all that differs is the owner of an entry, or the mode of a folder."""
+        before, after = self.before, self.after
+        if before.kind == after.kind == "dir":
+            return True
+        facts = ("kind", "mode", "sha256", "target", "reason")
+        return before.kind != "absent" and all(getattr(before, f) == getattr(after, f) for f in facts)
+
+    @property
     def stays(self) -> bool:
         """Whether it is left as it is, in a folder that stays.
 
@@ -207,5 +216,5 @@ def _is_linked(held: Held) -> bool:
 
 
 def _same(one: Held, other: Held) -> bool:
-    facts = ("kind", "mode", "sha256", "target", "reason")
+    facts = ("kind", "mode", "sha256", "target", "reason", "uid", "gid")
     return all(getattr(one, fact) == getattr(other, fact) for fact in facts)

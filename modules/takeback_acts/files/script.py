@@ -14,10 +14,11 @@ from typing import Any
 
 from takeback import faults
 from takeback.errors import TakebackError
-from takeback_acts.files import failures, leavings, renames, staging, trees
+from takeback_acts.files import entries, failures, leavings, renames, staging, trees
 from takeback_acts.files.abreast import abreast
 from takeback_acts.files.beneath import Home, Spot
 from takeback_acts.files.clearing import clear, require_clearable
+from takeback_acts.files.entries import Entries, Entry
 from takeback_acts.files.links import Links, follows
 from takeback_acts.files.paths import resource
 from takeback_acts.files.reading import Digester
@@ -28,12 +29,21 @@ from takeback_acts.files.trees import Seen
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A path on its way from `now`, as captured, to `want`; `source` is the path that it is moved from."""
+    """A path on its way from `now`, as captured, to `want`; `source` is the path that it is moved from.
+
+    With `own` it is the entry by itself: its owner, and of a folder the mode.
+    """
 
     spot: Spot
     now: Seen
     want: Seen
     source: Spot | None = None
+    own: bool = False
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is, or will be, a folder with all that it holds."""
+        return not self.own and "dir" in (self.now.state.kind, self.want.state.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +78,19 @@ class Script:
     _clean: bool = False
 
     def __post_init__(self) -> None:
+        busy = entries.around(item.spot.path for item in self.items)
+        self._entries = Entries(
+            Entry(item.spot, item.now.state, item.want.state, item.spot.path in busy)
+            for item in self.items
+            if item.own
+        )
         moved_from = {item.source.path for item in self.items if item.source is not None}
         for item in self.items:
+            if item.own:
+                continue
             if item.source is None and item.spot.path not in moved_from:
                 self._put(item)
-        by_path = {item.spot.path: item for item in self.items}
+        by_path = {item.spot.path: item for item in self.items if not item.own}
         for item in self.items:
             if item.source is not None:
                 self._move(by_path[item.source.path], item)
@@ -83,7 +101,7 @@ class Script:
 
     def prepare(self, supply: Supply) -> None:
         """What of the staging a crash leaves no trace of, so that it need not wait for the intent."""
-        for temp, want in self.staged:
+        for temp, want in self.staged if not self._entries.shut else ():
             if want.state.kind == "file" and not want.state.twin and self._handle is None:
                 with failures.reported(self._owners[temp].path):
                     self._handle = staging.prepare(temp, want.state, supply)
@@ -103,6 +121,7 @@ class Script:
         done: list[Step] = []
         self.undone = False
         try:
+            self._entries.open()
             self._stage(supply, home)
             self._require_clearable(home)
             faults.point("files.staged")
@@ -111,6 +130,7 @@ class Script:
                 done.append(step)
                 self._verify(step, home)
                 faults.point("files.renamed")
+            self._entries.dress()
         except BaseException as error:
             self._take_back(done, home)
             if isinstance(error, TakebackError) and (self.kept or not self.undone):
@@ -119,8 +139,9 @@ class Script:
             raise
         cleared = abreast(lambda each: self._clear(*each, home), self.leftovers)
         faults.point("files.cleared")
+        shut = self._entries.shut_again()
         self._sync()
-        self._clean = all(cleared)
+        self._clean = all(cleared) and shut
         faults.point("files.synced")
 
     def left(self) -> bool:
@@ -134,7 +155,10 @@ class Script:
     def dump(self) -> dict[str, Any]:
         """What recovery after a crash must know, as JSON values."""
         return {
-            "wants": [[resource(item.spot.path), item.want.state.dump()] for item in self.items],
+            "wants": [
+                [resource(item.spot.path), item.want.state.dump()] for item in self.items if not item.own
+            ],
+            "entries": self._entries.dump(),
             "steps": [[resource(s.source.path), resource(s.target.path), s.swap] for s in self.steps],
             "temps": [
                 [resource(spot.path), resource(self._owners[spot].path), [seen.state.dump()]]
@@ -257,7 +281,8 @@ class Script:
             with contextlib.suppress(OSError, TakebackError):
                 kept = leavings.discard(temp, known.get(temp, []), self._owners[temp], home)
                 self.kept += [kept] if kept is not None else []
-        self.undone = all(back) and not self.left()
+        as_it_was = self._entries.take_back()
+        self.undone = all(back) and as_it_was and not self.left()
 
     def _reverse(self, step: Step, home: Home) -> bool:
         """Takes one step back; answers whether nothing of it can be left but at a temporary name."""
@@ -289,3 +314,4 @@ class Script:
     def _sync(self) -> None:
         for folder in {spot.folder for step in self.steps for spot in (step.source, step.target)}:
             os.fsync(folder)
+        staging.sync_all(entry.spot.folder for entry in self._entries)

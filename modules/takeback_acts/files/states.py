@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from takeback_acts.files.passages import true_mode
+
 Kind = Literal["absent", "file", "link", "dir"]
 ABSENT_VERSION = "absent"
 
@@ -54,6 +56,14 @@ class State(BaseModel):
         return self.content if self.kind == "dir" else ABSENT_VERSION
 
     @property
+    def own_version(self) -> str:
+        """The version of the entry by itself: its owner and group, and of a folder the mode as well."""
+        if self.kind == "absent":
+            return ABSENT_VERSION
+        kind = f"dir:{self.mode:04o}" if self.kind == "dir" else f"owner:{self.kind}"
+        return f"{kind}:{self.owner}:{self.group}"
+
+    @property
     def target_bytes(self) -> bytes:
         """Where a link points, as the system keeps it."""
         return b64decode(self.target)
@@ -68,6 +78,20 @@ class State(BaseModel):
 
 
 ABSENT = State(kind="absent")
+
+
+def only_own(before: State, after: State) -> bool:
+    """Whether all that can differ of an entry is what `own_version` tells."""
+    if before.kind == "absent" or before.kind != after.kind:
+        return False
+    return before.kind == "dir" or before.version == after.version
+
+
+def told(before: State, after: State) -> tuple[str, str]:
+    """The two versions that tell how an entry differs."""
+    if only_own(before, after):
+        return before.own_version, after.own_version
+    return before.version, after.version
 
 
 def sha256_of(version: str) -> str | None:
@@ -103,7 +127,7 @@ def folder_state(found: os.stat_result, *, manifest: str = "", content: str = ""
     """The state of a folder; without manifest and content, of its entry alone."""
     return State(
         kind="dir",
-        mode=stat.S_IMODE(found.st_mode),
+        mode=stat.S_IMODE(true_mode(found)),
         mtime_ns=found.st_mtime_ns,
         manifest=manifest,
         content=content,

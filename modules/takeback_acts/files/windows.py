@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from takeback_acts.files.paths import beneath, join, parse, resource
 from takeback_acts.files.script import Item
-from takeback_acts.files.states import ABSENT_VERSION
+from takeback_acts.files.states import ABSENT, told
 
 if TYPE_CHECKING:
     import sqlite3
@@ -193,12 +193,11 @@ def _each(items: Iterable[Item]) -> Iterable[tuple[bytes, str, str]]:
     """Every path of an act's items, those in folders too, with its versions before and after."""
     for item in items:
         path = item.spot.path
-        yield path, item.now.state.version, item.want.state.version
-        before = {entry.path: entry.state.version for entry in item.now.entries}
-        after = {entry.path: entry.state.version for entry in item.want.entries}
+        yield path, *told(item.now.state, item.want.state)
+        before = {entry.path: entry.state for entry in item.now.entries}
+        after = {entry.path: entry.state for entry in item.want.entries}
         for inner in before | after:
-            versions = before.get(inner, ABSENT_VERSION), after.get(inner, ABSENT_VERSION)
-            yield join(path, inner), *versions
+            yield join(path, inner), *told(before.get(inner, ABSENT), after.get(inner, ABSENT))
 
 
 def _about(window: Window) -> str:

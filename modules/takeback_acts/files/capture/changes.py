@@ -22,6 +22,7 @@ class What(StrEnum):
     CONTENT = "content"
     MODE = "mode"
     TYPE = "type"
+    OWNER = "owner"
 
 
 class Held(NamedTuple):
@@ -48,6 +49,13 @@ class Held(NamedTuple):
         if self.kind == "absent":
             return ABSENT
         return None if self.reason else self.left()
+
+    def own(self) -> State | None:
+        """The entry by itself: its owner, and of a folder the mode; None for what is special."""
+        if self.kind == "special":
+            return None
+        mode = stat.S_IMODE(self.mode) if self.kind == "dir" else 0
+        return State.model_validate({"kind": self.kind, "mode": mode, "owner": self.uid, "group": self.gid})
 
     def left(self) -> State | None:
         """The same where it need not be brought back, so that its bytes need not be kept but only known."""
@@ -164,7 +172,12 @@ def joined(first: Changes, second: Changes) -> Changes:
 def _differ(before: Held, after: Held) -> bool:
     if before.reason or after.reason:
         return True
-    return before[:2] != after[:2] or (before.sha256, before.target) != (after.sha256, after.target)
+    return entry(before) != entry(after) or (before.sha256, before.target) != (after.sha256, after.target)
+
+
+def entry(held: Held) -> tuple[str, int, int, int]:
+    """What an entry is beside its content: kind, mode, owner and group."""
+    return held.kind, held.mode, held.uid, held.gid
 
 
 def what_changed(before: Held, after: Held) -> What:
@@ -176,7 +189,9 @@ def what_changed(before: Held, after: Held) -> What:
     if before.kind != after.kind:
         return What.TYPE
     same = (before.sha256, before.target, before.reason) == (after.sha256, after.target, after.reason)
-    return What.MODE if same and before.mode != after.mode else What.CONTENT
+    if not same or entry(before) == entry(after):
+        return What.CONTENT
+    return What.MODE if before.mode != after.mode else What.OWNER
 
 
 def held_folder(node: Node) -> Held:

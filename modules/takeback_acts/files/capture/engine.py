@@ -244,14 +244,12 @@ class Engine:
 
     def _check_root(self) -> None:
         try:
-            handle = beneath.open_folder(self._path, self._home)
+            # A root that somebody has shut can't be opened, and yet is where it was.
+            with beneath.spot(self._path, self._home) as spot:
+                found = spot.look()
         except TakebackError as error:
             raise _moved(self._path) from error
-        try:
-            same = _identity(handle) == _identity(self._root)
-        finally:
-            os.close(handle)
-        if not same:
+        if found is None or [found.st_dev, found.st_ino] != _identity(self._root):
             raise _moved(self._path)
 
     def _said(self) -> list[str]:

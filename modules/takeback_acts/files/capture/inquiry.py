@@ -32,13 +32,27 @@ class Asked:
 
 
 class Inquiry:
-    """The folders to examine, in the order they were asked for; `notes` is what must be said of them."""
+    """The folders to examine, in the order they were asked for."""
 
     def __init__(self, tour: Tour[Node]) -> None:
         self._tour = tour
         self.asked: dict[Node, Asked] = {}
         self.order: list[Node] = []
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        self._shut: dict[Node, str] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be said of the folders."""
+        return [*self._notes, *self._shut.values()]
+
+    def note(self, words: str) -> None:
+        """Notes what must be said."""
+        self._notes.append(words)
+
+    def entered(self, node: Node) -> None:
+        """Takes back that a folder was not entered."""
+        self._shut.pop(node, None)
 
     def ask(self, node: Node) -> Asked:
         """What is to be examined of a folder, to be added to."""
@@ -86,4 +100,4 @@ class Inquiry:
         if node.parent is not None:
             self.ask(node.parent).names.add(node.name)
         if error not in _GONE:
-            self.notes.append(f"not entered ({os.strerror(error)}): {os.fsdecode(node.path())}")
+            self._shut[node] = f"not entered ({os.strerror(error)}): {os.fsdecode(node.path())}"

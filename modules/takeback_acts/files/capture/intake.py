@@ -189,6 +189,11 @@ def is_racy(found: os.stat_result, at: int) -> bool:
     return max(found.st_ctime_ns, found.st_mtime_ns) >= at - (_COARSE if coarse else _TICK)
 
 
+def same(row: Row, other: Row) -> bool:
+    """Whether two rows are of the same content and owner."""
+    return (row.uid, row.gid) == (other.uid, other.gid) and same_content(row, other)
+
+
 def same_content(row: Row, other: Row) -> bool:
     """Whether two rows are of the same kind, permissions and bytes, as far as anybody can tell."""
     if row.mark[0] != other.mark[0] or row.target != other.target:

@@ -12,17 +12,18 @@ import time
 from collections.abc import Callable
 
 from takeback_acts.files.capture.bringing import Bringing
-from takeback_acts.files.capture.changes import Change, held_folder
+from takeback_acts.files.capture.changes import Change, entry, held_folder
 from takeback_acts.files.capture.findings import Findings
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.inquiry import Asked, Inquiry
-from takeback_acts.files.capture.intake import same_content
-from takeback_acts.files.capture.marks import mark
+from takeback_acts.files.capture.intake import same
+from takeback_acts.files.capture.marks import Own, mark, own_mark
 from takeback_acts.files.capture.node import Node, walk
 from takeback_acts.files.capture.repacking import Repacking
 from takeback_acts.files.capture.row import Row, Source, oid
-from takeback_acts.files.capture.tour import Tour
+from takeback_acts.files.capture.tour import Placed, Tour
 from takeback_acts.files.capture.tree import Tree
+from takeback_acts.files.passages import Passages, is_shut, true_mode
 
 _TRIES = 3
 
@@ -35,7 +36,9 @@ class Look:
         self.top = tree.top
         self._root = root
         self._tools = tools
-        self.tour = Tour(root, tree.top)
+        self._passages = Passages()
+        self.tour = Tour(root, tree.top, self._let_in)
+        self._open_root()
         self.inquiry = Inquiry(self.tour)
         self._findings = Findings()
         self._edits: list[Callable[[], None]] = []
@@ -54,7 +57,13 @@ class Look:
             asked = self.inquiry.asked[node]
             self._all_gone(node)
             try:
-                self._folder(self.tour.to(node), node, asked)
+                folder = self.tour.to(node)
+            except OSError:
+                self._edits.append(node.unsettle)
+                self._from_above(node)
+                continue
+            try:
+                self._folder(folder, node, asked)
                 for name in list(asked.names):
                     self._examine(self.tour.to(node), node, name)
             except OSError:
@@ -74,17 +83,41 @@ class Look:
     def close(self) -> None:
         """Lets go of every folder."""
         self.tour.close()
+        self._passages.close()
+
+    def _let_in(self, folder: int, node: Placed) -> bool:
+        """Opens a folder that was shut since it was known: what it holds is known, and may differ."""
+        if not isinstance(node, Node) or is_shut(node.own[0]):
+            return False
+        found = os.stat(node.name, dir_fd=folder, follow_symlinks=False)
+        return own_mark(found)[1:3] == node.own[1:3] and self._passages.open(folder, node.name)
+
+    def _open_root(self) -> None:
+        with contextlib.suppress(OSError):
+            if is_shut(os.fstat(self._root).st_mode) and not is_shut(self._tree.top.own[0]):
+                self._passages.open_handle(self._root)
 
     def _folder(self, folder: int, node: Node, asked: Asked) -> None:
-        if asked.own is None and not asked.mode:
-            return
-        found = os.fstat(folder)
-        own = asked.own or (found.st_mode, *node.own[1:])
+        if asked.own is not None or asked.mode:
+            self._entry(node, os.fstat(folder), asked.own)
+
+    def _from_above(self, node: Node) -> None:
+        """Tells of a folder that can't be entered any more what the folder above it says."""
+        with contextlib.suppress(OSError):
+            if node.parent is not None:
+                above = self.tour.to(node.parent)
+                found = os.stat(node.name, dir_fd=above, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode) and own_mark(found)[1:3] == node.own[1:3]:
+                    self._entry(node, found, None)
+
+    def _entry(self, node: Node, found: os.stat_result, listed: Own | None) -> None:
+        """Tells how a folder's own entry differs; `listed` is its mark from before it was listed."""
+        own = (true_mode(found), *(listed or node.own)[1:])
         before = held_folder(node)
         # Names may have changed unseen since a listing within the same tick.
-        settled = asked.own is not None and max(own[3], own[4]) < self._started - 2_100_000_000
-        if own[0] != node.own[0]:
-            after = before._replace(mode=own[0], mtime_ns=own[3], uid=found.st_uid, gid=found.st_gid)
+        settled = listed is not None and max(own[3], own[4]) < self._started - 2_100_000_000
+        after = before._replace(mode=own[0], mtime_ns=own[3], uid=found.st_uid, gid=found.st_gid)
+        if entry(before) != entry(after):
             self._findings.add(_above(node), node.name, before, after)
         self._edits.append(lambda: node.know_own(own, found, settled=settled))
 
@@ -117,7 +150,7 @@ class Look:
             row = self._taken(folder, node, name, found)
             if row is not None:
                 return self._plain(node, name, row)
-        self.inquiry.notes.append(f"unstable: {os.fsdecode(node.path())}")
+        self.inquiry.note(f"unstable: {os.fsdecode(node.path())}")
         return None
 
     def _taken(self, folder: int, node: Node, name: bytes, found: os.stat_result) -> Row | None:
@@ -144,7 +177,7 @@ class Look:
             return
         if child is not None:
             self._cut(node, name, child, row)
-        elif before is None or not same_content(before, row):
+        elif before is None or not same(before, row):
             self._findings.add(node, name, before, row)
         self._edits.append(lambda: self._tree.put(node, name, row))
 
@@ -172,18 +205,30 @@ class Look:
     def _same_folder(self, child: Node, found: os.stat_result) -> None:
         if child.left != Source.NONE:
             before = held_folder(child)
-            after = before._replace(mode=found.st_mode, mtime_ns=found.st_mtime_ns)
-            if before.mode != after.mode:
+            after = before._replace(
+                mode=found.st_mode, mtime_ns=found.st_mtime_ns, uid=found.st_uid, gid=found.st_gid
+            )
+            if entry(before) != entry(after):
                 self._findings.add(_above(child), child.name, before, after)
             self._edits.append(lambda: child.know(found, settled=True))
             if self._may_be_entered(child, found):
                 self._opened(child)
         elif (found.st_dev, child in self.inquiry.asked) != (child.own[2], False):
             return
-        elif found.st_ino != child.own[1]:
+        elif found.st_ino != child.own[1] or (is_shut(true_mode(found)) and self._enters(child)):
             self.inquiry.whole(child)
-        elif found.st_mode != child.own[0]:
-            self._folder(self.tour.to(child), child, Asked(mode=True))
+        elif (true_mode(found), found.st_uid, found.st_gid) != (child.own[0], child.uid, child.gid):
+            self._entry(child, found, None)
+
+    def _enters(self, child: Node) -> bool:
+        """Whether a folder that is shut by now, and was not, can be looked into all the same."""
+        if is_shut(child.own[0]):
+            return False
+        with contextlib.suppress(OSError):
+            self.tour.to(child)
+            self.inquiry.entered(child)
+            return True
+        return False
 
     def _may_be_entered(self, child: Node, found: os.stat_result) -> bool:
         """Whether a folder that was passed by is worth another try."""

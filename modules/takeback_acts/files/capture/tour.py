@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from takeback_acts.files.capture.way import Way
+from takeback_acts.files.passages import is_shut
 
 
 class Placed(Protocol):
@@ -18,9 +20,13 @@ P = TypeVar("P", bound=Placed)
 
 
 class Tour(Generic[P]):
-    """Walks from node to node; neighbours in the tree cost one step, whatever their depth."""
+    """Walks from node to node; neighbours in the tree cost one step, whatever their depth.
 
-    def __init__(self, root: int, top: P) -> None:
+    `let_in` opens a folder of an open one that is shut, if it may.
+    """
+
+    def __init__(self, root: int, top: P, let_in: Callable[[int, Placed], bool] | None = None) -> None:
+        self._let_in = let_in
         self._way = Way(root)
         self._stack: list[Placed] = [top]
         self._level: dict[Placed, int] = {top: 0}
@@ -51,6 +57,22 @@ class Tour(Generic[P]):
                 del self._level[self._stack.pop()]
 
     def _down(self, node: Placed) -> None:
-        self._way.down(node.place[1])
+        if self._let_in is None:
+            self._way.down(node.place[1])
+        else:
+            self._enter(node, self._let_in)
         self._level[node] = len(self._stack)
         self._stack.append(node)
+
+    def _enter(self, node: Placed, let_in: Callable[[int, Placed], bool]) -> None:
+        folder, name = self._way.fd, node.place[1]
+        try:
+            found = self._way.down(name)
+        except PermissionError:
+            if not let_in(folder, node):
+                raise
+            self._way.down(name)
+        else:
+            # Its names can be read by now, but nothing of what they stand for.
+            if is_shut(found.st_mode):
+                let_in(folder, node)

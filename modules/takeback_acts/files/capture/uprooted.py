@@ -12,8 +12,16 @@ from typing import NamedTuple
 
 from takeback_acts.files.capture import shelf
 from takeback_acts.files.capture.bringing import Bringing, Place, place
-from takeback_acts.files.capture.changes import NOTHING, Change, Held, held, held_folder, what_changed
-from takeback_acts.files.capture.intake import same_content
+from takeback_acts.files.capture.changes import (
+    NOTHING,
+    Change,
+    Held,
+    entry,
+    held,
+    held_folder,
+    what_changed,
+)
+from takeback_acts.files.capture.intake import same
 from takeback_acts.files.capture.node import Node
 from takeback_acts.files.capture.repositories import Repositories
 from takeback_acts.files.capture.row import Row
@@ -35,9 +43,9 @@ class Uprooted:
     moved_to: bytes = b""
     seen_to_go: bool = False
 
-    def changes(self, now: Tree | None, entry: Held, bringing: Bringing) -> list[Change]:
+    def changes(self, now: Tree | None, there: Held, bringing: Bringing) -> list[Change]:
         """How it differs from the tree that is there now, or from what is no folder at all."""
-        pairs = list(_pairs(self.tree, now, entry))
+        pairs = list(_pairs(self.tree, now, there))
         brought = _brought(pairs, bringing)
         found = []
         for pair in pairs:
@@ -92,13 +100,13 @@ def _named(handle: int) -> bytes:
     return os.readlink(b"/proc/self/fd/%d" % handle)
 
 
-def _pairs(old: Tree | None, new: Tree | None, entry: Held) -> Iterator[_Pair]:
-    """Every path at which the two differ; `entry` is what is there when it is no folder."""
+def _pairs(old: Tree | None, new: Tree | None, there: Held) -> Iterator[_Pair]:
+    """Every path at which the two differ; `there` is what is there when it is no folder."""
     was, now = old.top if old is not None else None, new.top if new is not None else None
     top = was or now or Node(None, b"")
     before = held_folder(was) if was is not None else NOTHING
-    after = held_folder(now) if now is not None else entry
-    if before[:2] != after[:2]:
+    after = held_folder(now) if now is not None else there
+    if entry(before) != entry(after):
         yield _Pair(top, b"", _side(top, b"", before), _side(top, b"", after))
     stack = [(was, now)]
     while stack:
@@ -115,7 +123,7 @@ def _rows(was: Node | None, now: Node | None) -> Iterator[_Pair]:
     after = dict(now.rows()) if now is not None else {}
     for name in {**before, **after}:
         one, other = before.get(name), after.get(name)
-        if one is None or other is None or not same_content(one, other):
+        if one is None or other is None or not same(one, other):
             folder = was or now
             assert folder is not None
             yield _Pair(
@@ -130,7 +138,7 @@ def _folders(folder: Node | None, name: bytes, was: Node | None, now: Node | Non
     before = held_folder(was) if was is not None else NOTHING
     after = held_folder(now) if now is not None else NOTHING
     assert folder is not None
-    if before[:2] != after[:2]:
+    if entry(before) != entry(after):
         yield _Pair(folder, name, _side(folder, name, before), _side(folder, name, after))
 
 
