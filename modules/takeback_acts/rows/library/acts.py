@@ -53,7 +53,6 @@ class Act:
         self.ids: tuple[str, ...] = ()
         self.ended = False
         self._label = label
-        self._next = self.id
         self._found: list[tuple[Reader, list[Change]]] = []
         self._opened: Opened | None = None
 
@@ -84,13 +83,13 @@ class Act:
     def journal(self, link: Link, ledger: AppLedger) -> None:
         """Writes down what it has done so far."""
         label = self._label
-        entry = Entry(self._next, keeping.now(), label.group, label.point, label.tool, label.note)
+        id = ids.new() if self.ids else self.id
+        entry = Entry(id, keeping.now(), label.group, label.point, label.tool, label.note)
         changes = ledger.journal_captured(link, entry)
         if changes:
             reader = Reader(ledger.dialect.name, ledger.catalog, ledger.rules)
             self._found.append((reader, changes))
-            self.ids = (*self.ids, self._next)
-            self._next = ids.new()
+            self.ids = (*self.ids, id)
 
     def forget(self) -> None:
         """Nothing of it stands."""

@@ -25,16 +25,16 @@ class AppLedger(Ledger):
 
     def arm(self, link: Link, id: str) -> None:
         """From now on in this transaction changes are captured."""
-        catalog = self.dialect.glance(link, self.catalog)
+        catalog = self.dialect.begin_act(link, self.catalog, id)
         if catalog is not self.catalog:
             self._known(catalog)
-        self.dialect.arm(link, catalog, id)
 
     def journal_captured(self, link: Link, entry: Entry) -> list[Change]:
         """Writes down what was captured since, if anything was."""
         changes = self._captured(link, self.catalog)
         if changes:
             self._add(link, entry, "act", changes, ())
+        self.dialect.wrote(link)
         return changes
 
     def close(self, link: Link, stored: Sequence[Stored], id: str) -> None:

@@ -35,10 +35,11 @@ def open_act(target: Session | Connection, book: Rulebook, act: Act) -> None:
     outer = at.acts[-1] if at.acts else None
 
     def prepared(link: Link) -> AppLedger:
-        ledger = at.ledger(link, book, connection.engine.pool)
-        ledger.dialect.start(link)
         if outer is not None:
             outer.journal(link, outer.opened.ledger)
+            return outer.opened.ledger
+        ledger = at.ledger(link, book, connection.engine.pool)
+        ledger.dialect.start(link)
         return ledger
 
     ledger = at.run(prepared)
@@ -53,7 +54,7 @@ def open_act(target: Session | Connection, book: Rulebook, act: Act) -> None:
         raise
     act.begin(Opened(session, connection, at, ledger, savepoint))
     at.acts.append(act)
-    guards.watch(session, connection)
+    guards.watch(act)
 
 
 def close_act(act: Act) -> None:

@@ -16,6 +16,11 @@ from takeback_acts.rows.tables import Catalog
 
 _ASK = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name in SETTINGS)
 _DISARM = "SELECT pg_catalog.set_config('takeback.act', '', true)"
+# What `capture.arm` does, in the statement that looks at the schema.
+_ARMED = "pg_catalog.current_setting('takeback.spilt', true), " + ", ".join(
+    f"pg_catalog.set_config('takeback.{name}', '{value}', true)"
+    for name, value in {"act": "takeback", "rows": "", "spilt": "", "seen": ""}.items()
+)
 _HOME = "SELECT pg_catalog.to_regclass('takeback_journal') IS NOT NULL"
 _DEFERRED = """
 SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, k.conname), ', ')
@@ -46,13 +51,17 @@ class AppPostgres(PostgresDialect):
         self._place.catalog = found
         return found
 
-    def glance(self, link: Link, catalog: Catalog) -> Catalog:
-        """The catalog as the next act needs it: of what else changed, the triggers speak up."""
+    def begin_act(self, link: Link, catalog: Catalog, act_id: str) -> Catalog:
+        """From now on changes are captured; the catalog as far as an act needs it. Of what else changed in
+        the schema, the triggers speak up."""
         if self._place.catalog is None:
-            return self.known(link)
-        stamp = link.execute(introspection.stamp_sql(catalog.tables.values()))[0]
-        if not introspection.unchanged(catalog, tuple(stamp)):
+            catalog = self.known(link)
+        elif self._place.installed is catalog:
+            row = link.execute(f"{introspection.stamp_sql(catalog.tables.values())}, {_ARMED}")[0]
+            if introspection.unchanged(catalog, tuple(row[:3])) and row[3] != "on":
+                return catalog
             catalog = self._place.catalog = self.catalog(link)
+        self.arm(link, catalog, act_id)
         return catalog
 
     def is_home(self, link: Link) -> bool:
@@ -78,6 +87,9 @@ class AppPostgres(PostgresDialect):
     def disarm(self, link: Link) -> None:
         """Nothing is captured any more."""
         link.execute(_DISARM)
+
+    def wrote(self, link: Link) -> None:
+        """Triggers see everything, so nobody has to count."""
 
     def recover(self, link: Link) -> None:
         """A rollback puts everything back."""

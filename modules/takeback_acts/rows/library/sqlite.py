@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.library.covering import Covering
 from takeback_acts.rows.library.place import Place
 from takeback_acts.rows.sqlite import introspection
 from takeback_acts.rows.sqlite.dialect import SqliteDialect
+from takeback_acts.rows.sqlite.introspection import SqliteCatalog
 from takeback_acts.rows.sqlite.link import SqliteLink
 from takeback_acts.rows.tables import Catalog
-
-_OURS = (
-    "SELECT type, name FROM temp.sqlite_schema WHERE type IN ('trigger', 'table') AND name GLOB 'takeback_*'"
-)
 
 
 class AppSqlite(SqliteDialect):
@@ -24,9 +23,12 @@ class AppSqlite(SqliteDialect):
         super().__init__()
         self._place = place
         self._recursive: int | None = None
+        self._covering: Covering | None = None
+
+    # -- the schema ----------------------------------------------------------------------------------------
 
     def known(self, link: Link) -> Catalog:
-        """The tables, from the last time if the schema is the same."""
+        """The tables, from the last time if somebody looked already."""
         if self._place.catalog is None:
             self._place.catalog = self.catalog(link)
         return self._place.catalog
@@ -36,14 +38,16 @@ class AppSqlite(SqliteDialect):
             catalog = self._place.catalog = introspection.catalog(link)
         return catalog
 
-    def glance(self, link: Link, catalog: Catalog) -> Catalog:
-        """The catalog as the next act needs it."""
-        return self.refresh(link, catalog)
-
     def is_home(self, link: Link) -> bool:
         """Whether the journal's table is there."""
         found = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'takeback_journal'"
         return bool(link.execute(found))
+
+    def forget(self) -> None:
+        """The schema is looked at anew the next time."""
+        self._place.catalog = None
+
+    # -- transactions --------------------------------------------------------------------------------------
 
     def start(self, link: Link) -> bool:
         """Begins the transaction that an app means to be in already; whether there was none."""
@@ -57,15 +61,58 @@ class AppSqlite(SqliteDialect):
         """Ends a transaction in which nothing was done."""
         link.execute("ROLLBACK")
 
+    def alone(self, link: Link, group: str) -> None:
+        """Who writes is alone already."""
+
+    # -- capture -------------------------------------------------------------------------------------------
+
+    @property
+    def covering(self) -> Covering | None:
+        """What captures while an act is open."""
+        return self._covering
+
+    def begin_act(self, link: Link, catalog: Catalog, act_id: str) -> Catalog:
+        """From now on what the app writes is captured, table by table as it comes to them; the catalog."""
+        catalog = self.refresh(link, catalog)
+        covering = self._covered(link, catalog)
+        covering.begin(link)
+        covering.count_from(_changes(link))
+        return catalog
+
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
-        if self._recursive is None:
-            self._recursive = link.execute("PRAGMA recursive_triggers")[0][0]
-        super().arm(link, catalog, act_id)
+        covering = self._covered(link, catalog)
+        covering.count_from(None)
+        covering.arm(link)
+
+    def _covered(self, link: Link, catalog: Catalog) -> Covering:
+        """SQLite tells triggers of rows that a REPLACE takes away only where triggers may be recursive. An
+        app's own, if it has any, must not become so."""
+        assert isinstance(catalog, SqliteCatalog)
+        recursive = bool(link.execute("PRAGMA recursive_triggers")[0][0])
+        if self._recursive is None and not recursive and not catalog.triggered:
+            self._recursive = 0
+            link.execute("PRAGMA recursive_triggers = ON")
+        covering = self._covering
+        if covering is None or covering.catalog is not catalog or covering.recursive != recursive:
+            covering = self._covering = Covering(catalog, recursive=recursive)
+        return covering
+
+    def collect(self, link: Link, catalog: Catalog) -> list[Event]:
+        covering = self._covering
+        assert covering is not None
+        covering.require_seen(_changes(link))
+        return covering.collect(link)
+
+    def wrote(self, link: Link) -> None:
+        """What we ourselves wrote in an act is nobody's going past the journal."""
+        if self._covering is not None:
+            self._covering.count_from(_changes(link))
 
     def disarm(self, link: Link) -> None:
         """Takes all that captures away from the connection."""
-        for kind, name in sorted(link.execute(_OURS), reverse=True):
-            link.execute(f'DROP {kind} IF EXISTS temp."{name}"')
+        if self._covering is not None:
+            self._covering.remove(link)
+            self._covering.count_from(None)
         self.recover(link)
 
     def recover(self, link: Link) -> None:
@@ -85,9 +132,7 @@ class AppSqlite(SqliteDialect):
             link.execute(f"PRAGMA defer_foreign_keys = {deferred}")
             self.recover(link)
 
-    def alone(self, link: Link, group: str) -> None:
-        """Who writes is alone already."""
 
-    def forget(self) -> None:
-        """The schema is looked at anew the next time."""
-        self._place.catalog = None
+def _changes(link: Link) -> int:
+    assert isinstance(link, SqliteLink)
+    return link.connection.total_changes
