@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from takeback.context import Context, Scope
 from takeback.errors import NotFoundError, RefusedError
-from takeback_acts.rows import failures, models, scopes, statements, values
+from takeback_acts.rows import models, scopes, statements, told, values
 from takeback_acts.rows.acting import Actor, Plan
 from takeback_acts.rows.connections import Connection, Connections
 from takeback_acts.rows.functions import ALLOWED, NEVER
@@ -139,7 +139,7 @@ class _Permit:
         """What the engine says that it is going to call."""
         for name in functions:
             if name in NEVER or (self._scope is not None and name not in ALLOWED):
-                raise failures.function(name)
+                raise told.function(name)
 
     def _require(self, names: Iterable[str]) -> None:
         found = list(names)

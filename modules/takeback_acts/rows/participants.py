@@ -12,7 +12,7 @@ import anyio
 from takeback import faults
 from takeback.context import Context
 from takeback.errors import TakebackError
-from takeback_acts.rows import failures
+from takeback_acts.rows import failures, told
 from takeback_acts.rows.acting import roll_back
 from takeback_acts.rows.connections import Connection
 from takeback_acts.rows.sessions.session import Session
@@ -20,13 +20,15 @@ from takeback_core.undo import BegunAct, abandon, confirm
 
 T = TypeVar("T")
 
+# An undo has a deadline of its own, which cancels; of its many statements none is one that an agent wrote.
+_SECONDS = 3600.0
+
 
 class Participant:
     """One transaction across closures. Whoever opened it ends it, once, by `commit` or `rollback`."""
 
-    def __init__(self, connection: Connection, seconds: float) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._seconds = seconds
         self._begun: list[tuple[Context, BegunAct]] = []
         self._entries: list[str] = []
         self._unsure = False
@@ -38,7 +40,7 @@ class Participant:
         await self.connection.worker.acquire()
         self._holds = True
         try:
-            await self.connection.worker.run(self._begin, seconds=self._seconds)
+            await self.connection.worker.run(self._begin, seconds=_SECONDS)
         except BaseException:
             await self.rollback()
             raise
@@ -92,12 +94,12 @@ class Participant:
             with failures.reported(self.connection.name, session.dialect):
                 return bool(ledger.entries(session.link, ids=self._entries))
 
-        found = await self.connection.worker.run(look, seconds=self._seconds)
+        found = await self.connection.worker.run(look, seconds=_SECONDS)
         self._unsure = False
         return found
 
     async def _run(self, fn: Callable[[Session], T]) -> T:
-        return await self.connection.worker.run(partial(self._within, fn), seconds=self._seconds)
+        return await self.connection.worker.run(partial(self._within, fn), seconds=_SECONDS)
 
     def _begin(self, session: Session) -> None:
         with failures.reported(self.connection.name, session.dialect):
@@ -107,7 +109,7 @@ class Participant:
     def _within(self, fn: Callable[[Session], T], session: Session) -> T:
         if session is not self._session or not session.in_transaction:
             # The connection broke, or a trigger rolled back: nothing may be written but in the transaction.
-            raise failures.lost(self.connection.name)
+            raise told.lost(self.connection.name)
         with failures.reported(self.connection.name, session.dialect):
             return fn(session)
 

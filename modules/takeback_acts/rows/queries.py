@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from takeback.errors import NotFoundError
-from takeback_acts.rows import failures, models
+from takeback_acts.rows import models, told
 from takeback_acts.rows.dialect import Dialect
 from takeback_acts.rows.tables import Column, Table
 from takeback_acts.rows.values import encode
@@ -91,7 +91,7 @@ class Builder:
         column = self._column(name)
         if column.generated:
             where = f"{self._table.name}.{name}"
-            raise failures.unfit(f"{where} is computed by the database and can't be set")
+            raise told.unfit(f"{where} is computed by the database and can't be set")
         return column.name
 
     def _ordered(self, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,9 +13,8 @@ from takeback_acts.rows import entered, failures, ids, looking, scopes
 from takeback_acts.rows.acting import Outcome, outcome_of
 from takeback_acts.rows.changes import Change
 from takeback_acts.rows.connections import Connection, Connections
-from takeback_acts.rows.effects import AGAINST, Effect
+from takeback_acts.rows.effects import AGAINST
 from takeback_acts.rows.entries import Entry, Stored
-from takeback_acts.rows.journal import Taken
 from takeback_acts.rows.models import (
     Answers,
     Happened,
@@ -29,6 +28,7 @@ from takeback_acts.rows.models import Effect as Told
 from takeback_acts.rows.participants import Participant
 from takeback_acts.rows.resources import parse
 from takeback_acts.rows.sessions.session import Session
+from takeback_acts.rows.telling import effects_of
 from takeback_core.undo import begin
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class Restorer:
         known: Participant | None = ctx.joint.get(key) if ctx.joint is not None else None
         if known is not None:
             return known
-        participant = Participant(connection, self._seconds)
+        participant = Participant(connection)
         await participant.open()
         if ctx.joint is not None:
             try:
@@ -177,7 +177,7 @@ class Restorer:
             only=None if args.only is None else _parts(connection, session, wanted),
             force=ctx.force,
         )
-        effects = _told(connection, session, taken, wanted)
+        effects = effects_of(connection, session, taken, wanted)
         if not taken.clean and not ctx.dry_run:
             raise _conflict(connection.name, effects)
         changes: list[Change] = taken.changes if taken.clean else []
@@ -228,47 +228,6 @@ def _parts(connection: Connection, session: Session, names: list[str]) -> set[tu
             key = table.identify(key)
         found.add((place.table, key, place.column))
     return found
-
-
-def _told(connection: Connection, session: Session, taken: Taken, wanted: Sequence[str]) -> list[Told]:
-    """Effects by resource, with the versions that these have afterwards; of several the worst is told."""
-    worst: dict[str, Effect] = {}
-    for effect in taken.effects:
-        for name in _places(connection, session, effect, wanted):
-            known = worst.get(name)
-            if known is None or (known.action not in AGAINST and effect.action in AGAINST):
-                worst[name] = effect
-    there = [name for name in worst if not name.endswith("/") or name.count("/") > 2]
-    after = looking.versions(connection, session.dialect, session.link, session.catalog, there)
-    return [
-        Told(
-            resource=name,
-            action=effect.action,
-            reason=_reason(effect),
-            version=after.get(name, ""),
-            constraint=effect.constraint,
-        )
-        for name, effect in worst.items()
-    ]
-
-
-def _places(connection: Connection, session: Session, effect: Effect, wanted: Sequence[str]) -> list[str]:
-    """The resources that an effect is on, in the terms of what the act touched where it did."""
-    table = session.catalog.tables.get(effect.table)
-    name = connection.names.named(effect.table, table, effect.key, effect.column)
-    if name in wanted:
-        return [name]
-    row = name.rpartition("/")[0] + "/"
-    if row in wanted:
-        return [row]
-    beneath = [one for one in wanted if one.startswith(row)] if not effect.column else []
-    return beneath or [name]
-
-
-def _reason(effect: Effect) -> str:
-    if not effect.constraint or effect.constraint in effect.reason:
-        return effect.reason
-    return f"{effect.reason or 'it would break a constraint'} [{effect.constraint}]"
 
 
 def _conflict(database: str, effects: list[Told]) -> TakebackError:

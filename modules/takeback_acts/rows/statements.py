@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from takeback.errors import RefusedError
-from takeback_acts.rows import failures
+from takeback_acts.rows import told
 from takeback_acts.rows.functions import ALLOWED, NEVER
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def read(sql: str, engine: str) -> Statement:
 def require_harmless(statement: Statement, sql: str, engine: str, *, agent: bool) -> None:
     """Raises RefusedError `rows.function` for what the caller may not call, and `rows.statement_refused`."""
     for name in sorted(statement.functions & NEVER):
-        raise failures.function(name)
+        raise told.function(name)
     if not agent:
         return
     for name in sorted(statement.functions - ALLOWED):
-        raise failures.function(name)
+        raise told.function(name)
     if engine == "postgresql" and _DOUBTFUL.search(sql):
         raise _refused(
             "A comment, a backslash or a $-quoted text", "hides what a statement says; give parameters"
@@ -74,13 +74,13 @@ def _tree(sql: str, engine: str) -> exp.Expression:
 
     _quieten()
     if "\0" in sql:
-        raise failures.statement("The statement has a NUL in it")
+        raise told.statement("The statement has a NUL in it")
     try:
         found = [tree for tree in sqlglot.parse(sql, read=_DIALECTS[engine]) if tree is not None]
     except (SqlglotError, RecursionError) as error:
-        raise failures.statement(f"The statement can't be read{_place(error)}") from None
+        raise told.statement(f"The statement can't be read{_place(error)}") from None
     if len(found) != 1:
-        raise failures.statement("There is no statement" if not found else "There are two statements in one")
+        raise told.statement("There is no statement" if not found else "There are two statements in one")
     return found[0]  # type: ignore[return-value]
 
 
@@ -124,7 +124,7 @@ def _target(tree: exp.Expression, engine: str) -> str:
 
     found = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expression) else None
     if found is None:
-        raise failures.statement("The statement names no table that it changes")
+        raise told.statement("The statement names no table that it changes")
     return _named(found, engine)
 
 

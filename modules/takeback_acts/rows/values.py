@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from takeback.errors import UsageError
-from takeback_acts.rows import failures, models
+from takeback_acts.rows import models, told
 from takeback_acts.rows.tables import Column, Image, Key, Table
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -22,7 +22,7 @@ def encode(engine: str, value: models.Value, where: str) -> Any:
     """
     given = _bytes(value, where) if isinstance(value, models.Binary) else value
     if isinstance(given, float) and math.isnan(given) and engine == "sqlite":
-        raise failures.unfit(f"{where} can't be NaN")
+        raise told.unfit(f"{where} can't be NaN")
     if isinstance(given, str):
         _require_text(given, where, nul=engine == "sqlite")
     return _for_sqlite(given, where) if engine == "sqlite" else _for_postgresql(given)
@@ -55,21 +55,21 @@ def _bytes(value: models.Binary, where: str) -> bytes:
     try:
         return base64.b64decode(value.base64, validate=True)
     except (binascii.Error, ValueError):
-        raise failures.unfit(f"{where} is no base64") from None
+        raise told.unfit(f"{where} is no base64") from None
 
 
 def _require_text(text: str, where: str, *, nul: bool) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise failures.unfit(f"{where} has half a character (a lone surrogate)") from None
+        raise told.unfit(f"{where} has half a character (a lone surrogate)") from None
     if not nul and "\0" in text:
-        raise failures.unfit(f"{where} has a NUL, which text of PostgreSQL can't hold")
+        raise told.unfit(f"{where} has a NUL, which text of PostgreSQL can't hold")
 
 
 def _for_sqlite(value: Any, where: str) -> Any:
     if isinstance(value, int) and not _LEAST <= value <= _MOST:
-        raise failures.unfit(f"{where} is beyond 64 bits")
+        raise told.unfit(f"{where} is beyond 64 bits")
     return int(value) if isinstance(value, bool) else value
 
 

@@ -70,7 +70,7 @@ class Postgres:
 
     def sql(self, *statements):
         with self.server.connect(self.database, role="app") as db:
-            found: list[tuple] = []
+            found: list[tuple[object, ...]] = []
             for statement in statements:
                 cursor = db.execute(statement)
                 found = cursor.fetchall() if cursor.description is not None else []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from takeback_acts.rows import failures
+from takeback_acts.rows import told
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.postgres.dialect import PostgresDialect
 from takeback_acts.rows.postgres.introspection import PostgresCatalog
@@ -33,7 +33,7 @@ def open_session(
     try:
         return PostgresSession(target, wait, statement, outside)
     except psycopg.Error as error:
-        raise failures.unreachable(name) from error
+        raise told.unreachable(name) from error
 
 
 class PostgresSession:
@@ -82,9 +82,21 @@ class PostgresSession:
 
     def refresh(self) -> Catalog:
         """The catalog as it is now; while a transaction writes, as it was when that began."""
-        if self._beginning or not self._link.in_transaction:
+        if self._beginning:
             self.catalog = self._dialect.refresh(self._link, self.catalog)
+        elif not self._link.in_transaction:
+            self.catalog = self._again(lambda: self._dialect.refresh(self._link, self.catalog))
         return self.catalog
+
+    def _again(self, do: Callable[[], T]) -> T:
+        """Does it; on a connection that was lost while nothing was open on it, once more on a new one."""
+        try:
+            return do()
+        except psycopg.OperationalError:
+            if self._link.usable:
+                raise
+        self._link.reconnect()
+        return do()
 
     def snapshot(self, fn: Callable[[Link], T]) -> T:
         """What `fn` finds in a transaction that can't write; each of its statements sees one moment."""
@@ -97,7 +109,7 @@ class PostgresSession:
 
     def begin(self) -> None:
         """Opens a transaction that writes, in which no statement runs, or waits for a lock, for ever."""
-        self._dialect.begin(self._link, limits=self._limits)
+        self._again(lambda: self._dialect.begin(self._link, limits=self._limits))
         self._beginning = True
         try:
             self.refresh()

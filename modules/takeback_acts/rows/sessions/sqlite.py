@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from takeback.errors import RefusedError
-from takeback_acts.rows import failures
+from takeback_acts.rows import failures, told
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.sessions.foreseeing import READING, Foreseen
 from takeback_acts.rows.sessions.session import Allowed
 from takeback_acts.rows.sqlite.dialect import SqliteDialect
 from takeback_acts.rows.sqlite.link import SqliteLink, open_link
@@ -18,13 +19,6 @@ from takeback_acts.rows.tables import Catalog
 
 T = TypeVar("T")
 
-_OWN = "takeback_"
-_READING = frozenset(
-    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-)
-_WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-_SCHEMA = frozenset({"sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema"})
-_GIVING_ROWS = frozenset({"json_each", "json_tree"})
 _MOST_FORESEEN = 256
 
 
@@ -33,7 +27,7 @@ def open_session(name: str, path: str, wait: float, outside: frozenset[str] = fr
     try:
         return SqliteSession(name, path, wait, outside)
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise failures.of_sqlite(name, error) or failures.unreachable(name) from error
+        raise failures.of_sqlite(name, error) or told.unreachable(name) from error
 
 
 class SqliteSession:
@@ -143,9 +137,9 @@ class SqliteSession:
 
     # ------------------------------------------------------------------ foreseeing
 
-    def _foresee(self, sql: str, parameters: int) -> _Foreseen:
+    def _foresee(self, sql: str, parameters: int) -> Foreseen:
         """What SQLite asks leave for when it compiles a statement; nothing of it is run."""
-        found = _Foreseen(self._kinds())
+        found = Foreseen(self._kinds())
         connection = self.link.connection
         connection.set_authorizer(found.ask)
         try:
@@ -184,59 +178,6 @@ class SqliteSession:
         return [one.name for one in found if any(key.to in tables for key in one.foreign_keys)]
 
 
-class _Foreseen:
-    """What a statement would read, change and call, itself and by what it sets off."""
-
-    def __init__(self, kinds: dict[str, str]) -> None:
-        self._kinds = kinds
-        self.read: set[str] = set()
-        self.written: set[str] = set()
-        self.called: set[str] = set()
-        self.forbidden = ""
-
-    def ask(
-        self, action: int, one: str | None, two: str | None, schema: str | None, source: str | None
-    ) -> int:
-        """SQLite's question, for each thing that a statement is going to do; `source` is what sets it off."""
-        name = one or ""
-        if action in _WRITING:
-            self._writing(name, schema, source)
-        elif action == sqlite3.SQLITE_READ:
-            self._reading(name, two, source)
-        elif action == sqlite3.SQLITE_FUNCTION:
-            if not self._is_trigger(source):  # what the person's own triggers call is their business
-                self.called.add((two or "").lower())
-        elif action not in _READING:
-            self.forbidden = "it would do more than change rows"
-        return sqlite3.SQLITE_DENY if self.forbidden else sqlite3.SQLITE_OK
-
-    def _reading(self, table: str, column: str | None, source: str | None) -> None:
-        if self._is_trigger(source):
-            return
-        lower = table.lower()
-        if lower in _SCHEMA:
-            if column != "ROWID":  # which is asked for when a function that gives rows is looked up
-                self.forbidden = "the schema is not for statements to read"
-        elif lower.startswith((_OWN, "pragma_")):
-            self.forbidden = f"{table:.100} is not for statements to read"
-        elif lower not in _GIVING_ROWS:
-            self.read.add(table)
-
-    def _writing(self, table: str, schema: str | None, source: str | None) -> None:
-        kind = self._kinds.get(table, "")
-        if table.lower() in _SCHEMA or kind == "view":
-            return  # a function that gives rows is made known; what a view's trigger changes is asked as well
-        if table.lower().startswith(_OWN):
-            if not (schema == "temp" and source is not None and source.startswith(_OWN)):
-                self.forbidden = f"{table:.100} is takeback's own"
-        elif not (kind in ("virtual", "shadow") and self._is_trigger(source)):
-            # An index for searching that a trigger keeps comes back by the same trigger.
-            self.written.add(table)
-
-    def _is_trigger(self, source: str | None) -> bool:
-        return source is not None and (self._kinds.get(source) == "trigger" or source.startswith(_OWN))
-
-
 def _forbidden(why: str) -> RefusedError:
     return RefusedError(
         "rows.statement_refused",
@@ -260,6 +201,6 @@ def _read_only(path: str, wait: float) -> SqliteLink:
 def _only_reading(
     action: int, one: str | None, two: str | None, schema: str | None, source: str | None
 ) -> int:
-    if action in _READING or action == sqlite3.SQLITE_TRANSACTION:
+    if action in READING or action == sqlite3.SQLITE_TRANSACTION:
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY
