@@ -15,9 +15,11 @@ from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.entries import Entry
 from takeback_acts.rows.library import keeping
+from takeback_acts.rows.library.covering import Covering
 from takeback_acts.rows.library.ledger import AppLedger
 from takeback_acts.rows.library.plans import Row
 from takeback_acts.rows.library.reading import Reader
+from takeback_acts.rows.library.sqlite import AppSqlite
 from takeback_acts.rows.library.station import Station
 
 
@@ -55,6 +57,7 @@ class Act:
         self._label = label
         self._found: list[tuple[Reader, list[Change]]] = []
         self._opened: Opened | None = None
+        self.covering: Covering | None = None
 
     @property
     def changes(self) -> tuple[Row, ...]:
@@ -75,10 +78,12 @@ class Act:
     def begin(self, opened: Opened) -> None:
         """It is open from now on."""
         self._opened = opened
+        dialect = opened.ledger.dialect
+        self.covering = dialect.covering if isinstance(dialect, AppSqlite) else None
 
     def end(self) -> None:
         """It is open no more."""
-        self._opened, self.ended = None, True
+        self._opened, self.covering, self.ended = None, None, True
 
     def journal(self, link: Link, ledger: AppLedger) -> None:
         """Writes down what it has done so far."""

@@ -7,7 +7,7 @@ slow other writes, or to stand in the way of a change of the schema.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from takeback.errors import RefusedError
 from takeback_acts.rows.dialect import Link
@@ -36,6 +36,7 @@ class Covering(Capture):
         self._covered: set[str] = set()
         self._counted: int | None = None
         self._paused = False
+        self._last = ""
 
     def arm(self, link: Link) -> None:
         """As for what is given back, which is about any table."""
@@ -62,20 +63,30 @@ class Covering(Capture):
             one = "".join(f", v{place}" for place in range(width))
             link.execute(f"CREATE TEMP TABLE {triggers.MAYBE} (t{one})")
 
-    def missing(self, statement: str) -> set[str]:
-        """The tables that must be covered before a statement runs."""
+    def before(self, statement: str, changes: int) -> Collection[str]:
+        """A statement is about to run, after so many changes on the connection: the tables to cover first.
+
+        Unless `after` tells how many rows it changed, the count begins with the next one.
+        """
+        if self._paused:
+            self._counted = changes
+        self.require_seen(changes)
+        self._paused = True
+        if statement is self._last:
+            return ()
         reached = self.coverage.of(statement)
         if reached and self._whole:
             reached = frozenset(self._all())
-        return set(reached - self._covered)
+        self._last = "" if rolls_back(statement) or returns(statement) else statement
+        return reached - self._covered
 
     def after(self, statement: str, changes: int) -> None:
-        """A statement has run. A rollback to a savepoint may have taken triggers away; and SQLite counts what
-        a RETURNING changes when its last row has been fetched."""
-        if rolls_back(statement):
+        """It has run. A rollback to a savepoint may have taken triggers away; and SQLite counts what a
+        RETURNING changes when its last row has been fetched."""
+        if statement is self._last:
+            self._counted, self._paused = changes, False
+        elif rolls_back(statement):
             self._covered.clear()
-        if not returns(statement):
-            self.count_from(changes)
 
     def cover(self, link: Link, names: Iterable[str]) -> None:
         """From now on changes of these tables are captured."""
@@ -104,20 +115,12 @@ class Covering(Capture):
     # -- what nobody sees ----------------------------------------------------------------------------------
 
     def count_from(self, changes: int | None) -> None:
-        """How many changes the connection had seen when a statement, or we, had run; None where nobody has to
-        look."""
-        self._counted, self._paused = changes, False
-
-    def pause(self) -> None:
-        """A statement runs. Unless somebody tells how many rows it changed, the count begins with the
-        next."""
-        self._paused = True
+        """How many changes the connection has seen, ours too; None where nobody has to look."""
+        self._counted, self._paused, self._last = changes, False, ""
 
     def require_seen(self, changes: int) -> None:
         """Raises RefusedError `journal.bypassed` when somebody changed rows between two statements."""
-        if self._paused:
-            self.count_from(changes)
-        if self._counted is not None and changes != self._counted:
+        if self._counted is not None and changes != self._counted and not self._paused:
             raise RefusedError(
                 "journal.bypassed",
                 "Rows were changed in an act on the driver's own connection, where the journal can't see it.",

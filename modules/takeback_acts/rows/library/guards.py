@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import event
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.orm import Session, SessionTransaction
 
 from takeback.errors import UsageError
@@ -15,37 +16,36 @@ from takeback_acts.rows.library.station import Station
 
 _sessions: WeakKeyDictionary[Session, list[Act]] = WeakKeyDictionary()
 _connections: WeakSet[Connection] = WeakSet()
+_dialects: WeakSet[Dialect] = WeakSet()
 
 
 def watch(act: Act) -> None:
-    """Watches the session and the connection of an act that has been opened."""
+    """Watches what an act was opened on. For SQLite it is the statements of its engine, from now on, by the
+    one kind of event that costs next to nothing."""
     session, connection = act.opened.session, act.opened.connection
     if session is not None:
-        _watch_session(session)
-        _sessions[session] = [*(other for other in _sessions[session] if other.alive), act]
-    if connection not in _connections:
+        _sessions[session] = [*(other for other in _sessions.get(session, ()) if other.alive), act]
+    elif connection not in _connections:
         _connections.add(connection)
         event.listen(connection, "commit", _on_commit)
-        if connection.dialect.name == "sqlite":
-            event.listen(connection, "before_cursor_execute", _before_statement)
-            event.listen(connection, "after_cursor_execute", _after_statement)
+    if connection.dialect.name == "sqlite" and connection.dialect not in _dialects:
+        _dialects.add(connection.dialect)
+        for name, listener in _LISTENERS.items():
+            event.listen(connection.engine, name, listener)
 
 
-def _watch_session(session: Session) -> None:
-    if session not in _sessions:
-        _sessions[session] = []
-        event.listen(session, "before_commit", _before_commit)
-        event.listen(session, "after_begin", _after_begin)
-
-
+@event.listens_for(Session, "before_commit")
 def _before_commit(session: Session) -> None:
     """Savepoints within an act are the app's own affair."""
+    acts = _sessions.get(session)
+    if acts is None:
+        return
     transaction = session.get_nested_transaction()
-    acts = _sessions.get(session, ())
     if any(act.alive and act.opened.savepoint is transaction and not act.ended for act in acts):
-        raise _refused("committed")
+        raise _refused()
 
 
+@event.listens_for(Session, "after_begin")
 def _after_begin(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
     for act in _sessions.get(session, ()):
         if act.alive and not act.ended and act.opened.connection is not connection:
@@ -57,32 +57,53 @@ def _after_begin(session: Session, transaction: SessionTransaction, connection: 
 
 
 def _on_commit(connection: Connection) -> None:
-    if any(not act.ended for act in _acts(connection)):
-        raise _refused("committed")
+    at = _station(connection)
+    if at is not None and any(act.alive and not act.ended for act in at.acts):
+        raise _refused()
 
 
-def _before_statement(connection: Connection, _: object, statement: str, *rest: object) -> None:
-    at: Station | None = connection.info.get(station.KEY)
-    if at is not None and at.acts:
-        at.before(statement)
+def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    return _seen("do_execute", context, statement, cursor, parameters)
 
 
-def _after_statement(connection: Connection, _: object, statement: str, *rest: object) -> None:
-    at: Station | None = connection.info.get(station.KEY)
-    if at is not None and at.acts:
-        at.after(statement)
+def _executemany(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    return _seen("do_executemany", context, statement, cursor, parameters)
 
 
-def _acts(connection: Connection) -> list[Act]:
-    if connection.closed or connection.invalidated:
-        return []
+def _execute_no_params(cursor: Any, statement: str, context: Any) -> bool:
+    return _seen("do_execute_no_params", context, statement, cursor)
+
+
+def _seen(name: str, context: Any, statement: str, cursor: Any, *parameters: Any) -> bool:
+    """What a statement may write is captured from before it runs. Whether it has been run: where an app
+    listens as well, it shall hear of it."""
+    at = _station(context.root_connection) if context is not None else None
+    if at is None or not at.acts:
+        return False
+    at.before(statement)
+    dialect = context.dialect
+    if len(getattr(dialect.dispatch, name)) > 1:
+        return False
+    getattr(dialect, name)(cursor, statement, *parameters, context)
+    at.after(statement)
+    return True
+
+
+_LISTENERS = {
+    "do_execute": _execute,
+    "do_executemany": _executemany,
+    "do_execute_no_params": _execute_no_params,
+}
+
+
+def _station(connection: Connection) -> Station | None:
     found: Station | None = connection.info.get(station.KEY)
-    return [act for act in found.acts if act.alive] if found is not None else []
+    return found
 
 
-def _refused(how: str) -> UsageError:
+def _refused() -> UsageError:
     return UsageError(
         "journal.ended",
-        f"The transaction would be {how} within an act, which would part what it did from its journal.",
+        "The transaction would be committed within an act, which would part what it did from its journal.",
         "Commit after the act has ended.",
     )

@@ -12,7 +12,6 @@ from sqlalchemy.pool import Pool
 from takeback.errors import RefusedError
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library import failures
-from takeback_acts.rows.library.covering import Covering
 from takeback_acts.rows.library.drivers import driver
 from takeback_acts.rows.library.ledger import AppDialect, AppLedger
 from takeback_acts.rows.library.place import Place
@@ -44,28 +43,17 @@ class Station:
 
     def before(self, statement: str) -> None:
         """A statement of the app's is about to run: what it may write is captured from now on."""
-        covering = self.covering
-        if covering is None:
-            return
-        covering.require_seen(self._driver.changes())
-        missing = covering.missing(statement)
-        if missing:
-            self.run(lambda link: covering.cover(link, missing))
-        covering.pause()
+        covering = self.acts[-1].covering
+        if covering is not None:
+            missing = covering.before(statement, self._driver.changes())
+            if missing:
+                self.run(lambda link: covering.cover(link, missing))
 
     def after(self, statement: str) -> None:
         """It has run."""
-        covering = self.covering
+        covering = self.acts[-1].covering
         if covering is not None:
             covering.after(statement, self._driver.changes())
-
-    @property
-    def covering(self) -> Covering | None:
-        """What has to know of each statement, where an act is open."""
-        if not self.acts:
-            return None
-        dialect = self.acts[-1].opened.ledger.dialect
-        return dialect.covering if isinstance(dialect, AppSqlite) else None
 
     def require_transaction(self) -> None:
         """Raises RefusedError `journal.autocommit`."""
