@@ -1,5 +1,6 @@
 """What the triggers see, whoever caused it, and that they see it right."""
 
+import psycopg
 import pytest
 
 from takeback.errors import ConflictError, RefusedError
@@ -337,3 +338,49 @@ def test_tables_that_are_outside_may_be_changed_by_triggers(here):
     assert _shapes(here.capture("INSERT INTO audit VALUES (1)", "INSERT INTO t VALUES (1)")) == [
         ("t", None, "1")
     ]
+
+
+def test_what_goes_past_the_link_is_captured_and_refused_as_well(here):
+    here.sql(TWO + "CREATE TABLE loose (x int)")
+    catalog = here.install()
+    here.dialect.begin(here.link)
+    here.dialect.arm(here.link, here.dialect.refresh(here.link, catalog), "act")
+    here.link.execute("UPDATE parent SET name = %s WHERE id = 1", ("link",))
+    here.link.connection.execute("UPDATE parent SET name = 'past' WHERE id = 2")
+    assert len(here.dialect.collect(here.link, catalog)) == 2
+    with pytest.raises(psycopg.Error) as refused:
+        here.link.connection.execute("INSERT INTO loose VALUES (1)")
+    told = here.dialect.refusal(refused.value)
+    assert told is not None
+    assert told.code == "rows.unjournaled"
+    here.dialect.rollback(here.link)
+    assert here.dialect.refusal(ValueError()) is None
+
+
+def test_what_came_along_with_the_first_statement_is_collected_once(here):
+    here.sql(TWO)
+    catalog = here.install()
+    sql = "UPDATE parent SET name = name || %s WHERE id = %s"
+    many = "INSERT INTO parent SELECT i, %s FROM generate_series(100, 299) i"
+    for first, params, count in ((sql, ("!", 1), 1), (many, ("x" * 100,), 200)):
+        here.dialect.begin(here.link)
+        here.dialect.arm(here.link, here.dialect.refresh(here.link, catalog), "act")
+        here.link.execute(first, params)
+        assert len(here.dialect.collect(here.link, catalog)) == count
+        assert here.dialect.collect(here.link, catalog) == []
+        here.link.execute(sql, ("?", 2))
+        assert len(here.dialect.collect(here.link, catalog)) == 1
+        here.dialect.rollback(here.link)
+        here.dialect.begin(here.link)
+        here.link.execute(first, params)
+        here.link.execute(sql, ("?", 2))
+        assert len(here.dialect.collect(here.link, catalog)) == count + 1
+        here.link.execute(first.replace("100, 299", "300, 499"), params)
+        here.dialect.arm(here.link, catalog, "another")
+        assert here.dialect.collect(here.link, catalog) == []
+        here.dialect.rollback(here.link)
+        here.dialect.begin(here.link)
+        here.link.execute(first, params)
+        here.dialect.arm(here.link, catalog, "another")
+        assert here.dialect.collect(here.link, catalog) == []
+        here.dialect.rollback(here.link)

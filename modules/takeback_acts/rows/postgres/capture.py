@@ -12,6 +12,7 @@ from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.postgres import triggers
 from takeback_acts.rows.postgres.introspection import PostgresCatalog
+from takeback_acts.rows.postgres.link import PostgresLink
 from takeback_acts.rows.postgres.types import quoted
 
 _MARK = "\n-- of takeback\n"
@@ -43,11 +44,6 @@ _ALONE = "SELECT pg_catalog.pg_advisory_xact_lock(8319403528785387365);"
 
 _ARM = """
 SELECT pg_catalog.current_setting('takeback.spilt', true), pg_catalog.set_config('takeback.act', %s, true),
-    pg_catalog.set_config('takeback.rows', '', true), pg_catalog.set_config('takeback.spilt', '', true)
-"""
-_COLLECT = """
-SELECT pg_catalog.current_setting('takeback.rows', true), pg_catalog.current_setting('takeback.spilt', true),
-    pg_catalog.current_setting('takeback.act', true),
     pg_catalog.set_config('takeback.rows', '', true), pg_catalog.set_config('takeback.spilt', '', true)
 """
 _UNSEEN = """
@@ -97,7 +93,10 @@ def remove(link: Link) -> None:
 
 def arm(link: Link, act_id: str) -> None:
     """From now on, in this transaction, row changes are captured."""
-    if link.execute(_ARM, (act_id,))[0][0] == "on":
+    told = _told(link)
+    if isinstance(link, PostgresLink):
+        link.captured, link.told = None, False
+    if (link.execute(_ARM, (act_id,))[0][0] == "on") or (told is not None and told[1] == "on"):
         link.execute(f"TRUNCATE {triggers.SPILL}")
 
 
@@ -109,18 +108,34 @@ def collect(link: Link, catalog: PostgresCatalog) -> list[Event]:
     if catalog.late:
         late = ", ".join(catalog.late)
         link.execute(f"SET CONSTRAINTS {late} IMMEDIATE; SET CONSTRAINTS {late} DEFERRED")
-    held, spilt, act = link.execute(_COLLECT)[0][:3]
-    if not act:
+    found = [row for row in (_told(link), _asked(link)) if row is not None]
+    if not found[-1][2]:
         raise RefusedError(
             "rows.disarmed", "A statement switched off what records changes; nothing of it stays."
         )
     _require_seen(link, catalog)
-    events = [Event(*_images(row)) for row in json.loads(f"[{held[:-1]}]")] if held else []
-    if spilt == "on":
+    events = []
+    for held, *_ in found:
+        events += [Event(*_images(row)) for row in json.loads(f"[{held[:-1]}]")] if held else []
+    if any(spilt == "on" for _, spilt, *_ in found):
         rows = link.execute(f"SELECT t, o, n FROM {triggers.SPILL} ORDER BY at")
         events += [Event(name, _image(old), _image(new)) for name, old, new in rows]
         link.execute(f"TRUNCATE {triggers.SPILL}")
+    if isinstance(link, PostgresLink):
+        link.captured = None
     return events
+
+
+def _told(link: Link) -> tuple[Any, ...] | None:
+    """What came along with the first statement of a transaction."""
+    return link.captured if isinstance(link, PostgresLink) else None
+
+
+def _asked(link: Link) -> tuple[Any, ...] | None:
+    """What was captured since; None when nothing can have been."""
+    if isinstance(link, PostgresLink) and link.told and link.captured is not None:
+        return None
+    return link.execute(triggers.COLLECT)[0]
 
 
 def _require_seen(link: Link, catalog: PostgresCatalog) -> None:

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import psycopg
 
-from takeback.errors import TakebackError
+from takeback.errors import ConflictError, TakebackError
 from takeback_acts.rows.changes import Change, Event
 from takeback_acts.rows.dialect import Link, Violation
-from takeback_acts.rows.postgres import beginning, capture, introspection, rows, violations
+from takeback_acts.rows.postgres import beginning, capture, introspection, refusals, rows, violations
 from takeback_acts.rows.postgres.introspection import PostgresCatalog, PostgresTable, Reader
 from takeback_acts.rows.postgres.link import PostgresLink
 from takeback_acts.rows.postgres.order import ordered
@@ -51,7 +51,7 @@ class PostgresDialect:
         if isinstance(link, PostgresLink):
             stale, link.stale = link.stale, False
             if stale or link.armed:
-                return stale or not introspection.unchanged(catalog, link.armed or ())
+                return stale or not introspection.unchanged(catalog, (link.armed or ())[:3])
         return introspection.shape(link) != _own(catalog).shape
 
     def install(self, link: Link, catalog: Catalog) -> None:
@@ -118,6 +118,13 @@ class PostgresDialect:
 
     def violation(self, error: BaseException) -> Violation | None:
         return violations.violation(error, self._catalog)
+
+    def refusal(self, error: BaseException) -> TakebackError | None:
+        """What a trigger of ours refused a statement for that went past the link; None for other errors."""
+        told = refusals.refusal(error) if isinstance(error, psycopg.Error) else None
+        if isinstance(told, ConflictError):
+            self._catalog = None
+        return told
 
     # -- capture -----------------------------------------------------------------------------------------
 

@@ -168,6 +168,7 @@ class PostgresCatalog(Catalog):
     late: tuple[str, ...] = ()
     relations: Mapping[tuple[str, str], str] = field(default_factory=dict)
     shape: str = ""
+    statements: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, Any] = {
     "keepalives_idle": 30,
     "tcp_user_timeout": 30_000,
 }
-_PREPARED_AT = 2
+_WRITING = ("INSERT ", "UPDATE ", "DELETE ")
 _SEARCHED = """
 SELECT pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ',
     'public', nullif(pg_catalog.current_setting('search_path'), ''), 'pg_temp'), false),
@@ -38,47 +38,64 @@ class PostgresLink:
     Errors are psycopg's. One thread uses it at a time; `interrupt` alone may be called from another.
 
     `rowcount` is how many rows the last statement changed. `armed` has what the beginning of a transaction
-    saw, until another statement runs, and `prepared` for which catalog it is; see `beginning`. `stale` tells
-    that a trigger of ours did not know its table any more.
+    saw, until another statement runs. `captured` is what came along with the first statement that wrote, and
+    all there is while `told`. `stale` tells that a trigger of ours did not know its table any more.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self.rowcount = 0
-        self._posted: list[tuple[str, Sequence[Any]]] = []
-        self.prepared: object = None
         self.stale = False
         self.armed: tuple[Any, ...] | None = None
+        self.captured: tuple[Any, ...] | None = None
+        self.told = False
+        self._asked = ""
+        self._posted: list[tuple[str, Sequence[Any]]] = []
         self._open()
 
     def _open(self) -> None:
-        self.connection = _connect(self._conninfo)
-        self._wire = Wire(self.connection)
-        self.prepared = self.armed = None
+        self._connection = _connect(self._conninfo)
+        self._wire = Wire(self._connection)
         self.execute(_SEARCHED)
         for name, value in SETTINGS.items():
             self.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
 
     @property
+    def connection(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """The connection, for whoever needs more of it: what was known without asking is not any more."""
+        self.armed, self.told = None, False
+        return self._connection
+
+    @property
     def usable(self) -> bool:
         """Whether the connection still stands, as far as it is known."""
-        return not self.connection.closed
+        return not self._connection.closed
 
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open, also one that has failed."""
-        return self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+        return self._connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All the rows a statement gives; of several, which take no parameters, those of the last."""
-        self.armed = None
+        asked, self.armed, self.told = self._asked if self.armed and params else "", None, False
         try:
             self._send_posted()
-            rows, self.rowcount = self._wire.run(sql, params)
+            if asked and sql.startswith(_WRITING):
+                rows, self.rowcount, told = self._wire.run_both(sql, params, asked)
+                self.captured, self.told = told[0], True
+            else:
+                rows, self.rowcount = self._wire.run(sql, params)
         except ConflictError:
             self.stale = True
             raise
         return rows
+
+    def begin(self, sql: str, look: str, asked: str) -> None:
+        """Begins a transaction. `look` goes along with it, `asked` with the first statement that writes."""
+        self._posted.clear()
+        _, _, rows = self._wire.run_both(sql, (), look)
+        self.armed, self.captured, self.told, self._asked = rows[0], None, False, asked
 
     def post(self, sql: str, params: Sequence[Any]) -> None:
         """A statement whose outcome nobody waits for: it goes with the next, which raises what it raises."""
@@ -101,25 +118,25 @@ class PostgresLink:
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement for each of the rows; how many rows it changed in all."""
-        self.armed = None
+        self.armed, self.told = None, False
         self._send_posted()
-        with self.connection.cursor() as cursor:
+        with self._connection.cursor() as cursor:
             cursor.executemany(sql.encode(), rows)
             self.rowcount = max(cursor.rowcount, 0)
         return self.rowcount
 
     def reconnect(self) -> None:
         """A new connection in place of one that is gone. Raises what `open_link` raises."""
-        self.connection.close()
+        self._connection.close()
         self._open()
 
     def interrupt(self) -> None:
         """Ends the statement that runs, if one does."""
-        self.connection.cancel_safe(timeout=5)
+        self._connection.cancel_safe(timeout=5)
 
     def close(self) -> None:
         """Closes the connection; what is not committed is gone."""
-        self.connection.close()
+        self._connection.close()
 
 
 def open_link(url: str) -> PostgresLink:
@@ -211,9 +228,7 @@ def _conninfo(url: str) -> str:
 
 def _connect(conninfo: str) -> psycopg.Connection[tuple[Any, ...]]:
     try:
-        connection = psycopg.connect(
-            conninfo, autocommit=True, prepare_threshold=_PREPARED_AT, context=_adapters()
-        )
+        connection = psycopg.connect(conninfo, autocommit=True, context=_adapters())
     except psycopg.OperationalError as error:
         _refuse(conninfo, error)
     return connection

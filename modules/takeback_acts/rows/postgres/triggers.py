@@ -48,6 +48,12 @@ CREATE TABLE IF NOT EXISTS {schema}.takeback_journal (
 CREATE INDEX IF NOT EXISTS takeback_journal_grp ON {schema}.takeback_journal (grp, seq);
 """
 
+COLLECT = """
+SELECT pg_catalog.current_setting('takeback.rows', true), pg_catalog.current_setting('takeback.spilt', true),
+    pg_catalog.current_setting('takeback.act', true),
+    pg_catalog.set_config('takeback.rows', '', true), pg_catalog.set_config('takeback.spilt', '', true)
+"""
+
 # Each expression costs its making once a transaction, and PERFORM a statement each time: there are few of
 # the one, and the other is only where it is rare.
 _FUNCTION = """

@@ -18,7 +18,6 @@ from takeback_acts.rows.postgres.refusals import refusal
 
 _MARK = re.compile(r"%(.?)", re.DOTALL)
 _MOST_PREPARED = 256
-_COMMIT = b"COMMIT"
 _DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
 _COPYING = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
@@ -63,14 +62,22 @@ class Wire:
         Raises what the first that fails does; also where COMMIT ends a transaction that had failed already,
         which the server takes for no error.
         """
-        results = self._together(before) if before else [self._server.exec_(_COMMIT)]
+        results = self._together([*before, ("COMMIT", ())]) if before else [self._server.exec_(b"COMMIT")]
         for result in results:
             self._outcome(result)
-        if results[-1].command_status != _COMMIT:
+        if results[-1].command_status != b"COMMIT":
             raise errors.InFailedSqlTransaction("the transaction had failed, and was rolled back")
 
-    def _together(self, before: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        bound = [self._bound(sql, params) for sql, params in before]
+    def run_both(
+        self, sql: str, params: Sequence[Any], then: str
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """What `run` tells of a single statement, and the rows of one after it, on one way to the server."""
+        results = self._together([(sql, params), (then, ())])
+        rows, changed = self._outcome(results[0])
+        return rows, changed, self._outcome(results[1])[0]
+
+    def _together(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        bound = [self._bound(sql, params) for sql, params in statements]
         self._server.enter_pipeline_mode()
         try:
             for statement, values in bound:
@@ -78,7 +85,6 @@ class Wire:
                     self._server.send_query_prepared(statement.name, values)
                 else:
                     self._server.send_query_params(statement.text, values)
-            self._server.send_query_params(_COMMIT, [])
             self._server.pipeline_sync()
             return list(self._results())
         finally:
