@@ -102,7 +102,7 @@ class Applier:
                 sets = []
                 for change in changes:
                     each = away.get(id(change))
-                    if each is not None and each.column is None:
+                    if each is not None and each.stuck:
                         assert change.before is not None
                         assert change.after is not None
                         deletes.setdefault(name, []).append(change.before)
@@ -164,14 +164,12 @@ def _set(
         for place in table.differing(before, after)
         if not columns[place].generated
     }
-    if away is None or away.column is None or moved is None:
+    if away is None or moved is None:
         return key, values
-    moved.append((key, {away.column: away.value}))
-    values.setdefault(away.column, after[table.index(away.column)])
-    if away.column in table.key:
-        place = table.key.index(away.column)
-        key = (*key[:place], away.value, *key[place + 1 :])
-    return key, values
+    moved.append((key, away.values))
+    for name in away.values:
+        values.setdefault(name, after[table.index(name)])
+    return tuple(map(away.values.get, table.key, key)), values
 
 
 def _columns(sets: Iterable[Set]) -> set[str]:

@@ -4,23 +4,24 @@ meanwhile."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Dialect
 from takeback_acts.rows.tables import Image, Table, Value
 
 
+@dataclass
 class Parked:
-    """A row to be out of the way: the column that takes another value first, or None when none can."""
+    """A row to be out of the way: the values that its columns take first, or `stuck` when it can't."""
 
-    def __init__(self, change: Change, column: str | None, value: Value) -> None:
-        self.change = change
-        self.column = column
-        self.value = value
+    change: Change
+    values: dict[str, Value] = field(default_factory=dict)
+    stuck: bool = False
 
 
 def parked(dialect: Dialect, table: Table, changes: Sequence[Change]) -> list[Parked]:
-    """The rows that hold what another of these updates wants."""
+    """The rows that hold what another of these updates wants, of each of what no two rows may share."""
     found: dict[int, Parked] = {}
     for columns in _shared(table):
         places = [table.index(column) for column in columns]
@@ -34,8 +35,8 @@ def parked(dialect: Dialect, table: Table, changes: Sequence[Change]) -> list[Pa
             wanted[tuple(_loose(_both(change)[1], place) for place in places)] = number
         for number, change in moving:
             held = tuple(_loose(_both(change)[0], place) for place in places)
-            if None not in held and wanted.get(held, number) != number and number not in found:
-                found[number] = _park(dialect, table, columns, change, len(found))
+            if None not in held and wanted.get(held, number) != number:
+                _park(dialect, table, columns, found.setdefault(number, Parked(change)), number)
     return list(found.values())
 
 
@@ -63,14 +64,18 @@ def _loose(image: Image, place: int) -> Value:
     return value.lower().rstrip(" ") if isinstance(value, str) else value
 
 
-def _park(dialect: Dialect, table: Table, columns: Sequence[str], change: Change, number: int) -> Parked:
+def _park(dialect: Dialect, table: Table, columns: Sequence[str], parked: Parked, number: int) -> None:
+    if not parked.values.keys().isdisjoint(columns):
+        return
     free = [table.columns[table.index(name)] for name in columns]
     for column in free:
         if column.nullable and not column.generated and column.name not in table.key:
-            return Parked(change, column.name, None)
+            parked.values[column.name] = None
+            return
     for column in free:
         if not column.generated:
             value = dialect.spare(table, column.name, number)
             if value is not None:
-                return Parked(change, column.name, value)
-    return Parked(change, None, None)
+                parked.values[column.name] = value
+                return
+    parked.stuck = True
