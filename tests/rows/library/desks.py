@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -32,7 +32,8 @@ class Awaited:
             return found
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return found(*map(_inner, args), **kwargs)
+            made = found(*map(_inner, args), **kwargs)
+            return Awaited(made) if isinstance(made, Connection) else made
 
         return call
 
@@ -147,7 +148,9 @@ class Desk:
 
     def entries(self) -> list[tuple[Any, ...]]:
         """The journal: group, point, kind and whether it is taken back."""
-        return self.stranger("SELECT grp, point, kind, undone_in IS NOT NULL FROM takeback_journal ORDER BY seq")
+        return self.stranger(
+            "SELECT grp, point, kind, undone_in IS NOT NULL FROM takeback_journal ORDER BY seq"
+        )
 
 
 def _configured(connection: Any, _: Any) -> None:

@@ -13,7 +13,6 @@ from takeback_acts.rows.tables import Catalog
 
 _READS = re.compile(r"\s*(SELECT|PRAGMA|SAVEPOINT|RELEASE|EXPLAIN)\b", re.IGNORECASE)
 _ROLLS_BACK = re.compile(r"\s*ROLLBACK\b", re.IGNORECASE)
-_RETURNS = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _ACTING = ("CASCADE", "SET NULL", "SET DEFAULT")
 _MOST_KNOWN = 500
 _LONGEST_KNOWN = 20_000
@@ -55,11 +54,6 @@ class Coverage:
 def rolls_back(statement: str) -> bool:
     """Whether a statement takes back what was done since a savepoint, triggers of ours too."""
     return _ROLLS_BACK.match(statement) is not None
-
-
-def returns(statement: str) -> bool:
-    """Whether a statement may give rows of what it changes."""
-    return _RETURNS.search(statement) is not None
 
 
 def _folded(name: str) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable
 
-from takeback.errors import RefusedError
 from takeback_acts.rows.dialect import Link
-from takeback_acts.rows.library.coverage import Coverage, returns, rolls_back
+from takeback_acts.rows.library.coverage import Coverage, rolls_back
 from takeback_acts.rows.sqlite import triggers
 from takeback_acts.rows.sqlite.capture import Capture
 from takeback_acts.rows.sqlite.introspection import SqliteCatalog
@@ -34,8 +33,6 @@ class Covering(Capture):
         self._numbers = {table.name: number for number, table in enumerate(self._tables)}
         self.coverage = Coverage(catalog)
         self._covered: set[str] = set()
-        self._counted: int | None = None
-        self._paused = False
         self._last = ""
 
     def arm(self, link: Link) -> None:
@@ -51,6 +48,7 @@ class Covering(Capture):
             self.remove(link)
             self._make_tables(link)
         self._covered.clear()
+        self._last = ""
 
     def _all(self) -> Iterable[str]:
         return (*self._numbers, *self._watched)
@@ -63,30 +61,20 @@ class Covering(Capture):
             one = "".join(f", v{place}" for place in range(width))
             link.execute(f"CREATE TEMP TABLE {triggers.MAYBE} (t{one})")
 
-    def before(self, statement: str, changes: int) -> Collection[str]:
-        """A statement is about to run, after so many changes on the connection: the tables to cover first.
+    def before(self, statement: str) -> Collection[str]:
+        """A statement is about to run: the tables to cover first.
 
-        Unless `after` tells how many rows it changed, the count begins with the next one.
+        A rollback to a savepoint may take triggers away with it.
         """
-        if self._paused:
-            self._counted = changes
-        self.require_seen(changes)
-        self._paused = True
         if statement is self._last:
             return ()
+        self._last = statement
+        if rolls_back(statement):
+            self._covered.clear()
         reached = self.coverage.of(statement)
         if reached and self._whole:
             reached = frozenset(self._all())
-        self._last = "" if rolls_back(statement) or returns(statement) else statement
         return reached - self._covered
-
-    def after(self, statement: str, changes: int) -> None:
-        """It has run. A rollback to a savepoint may have taken triggers away; and SQLite counts what a
-        RETURNING changes when its last row has been fetched."""
-        if statement is self._last:
-            self._counted, self._paused = changes, False
-        elif rolls_back(statement):
-            self._covered.clear()
 
     def cover(self, link: Link, names: Iterable[str]) -> None:
         """From now on changes of these tables are captured."""
@@ -111,18 +99,3 @@ class Covering(Capture):
         for kind, name in sorted(link.execute(_OURS), reverse=True):
             link.execute(f'DROP {kind} temp."{name}"')
         self._covered.clear()
-
-    # -- what nobody sees ----------------------------------------------------------------------------------
-
-    def count_from(self, changes: int | None) -> None:
-        """How many changes the connection has seen, ours too; None where nobody has to look."""
-        self._counted, self._paused, self._last = changes, False, ""
-
-    def require_seen(self, changes: int) -> None:
-        """Raises RefusedError `journal.bypassed` when somebody changed rows between two statements."""
-        if self._counted is not None and changes != self._counted and not self._paused:
-            raise RefusedError(
-                "journal.bypassed",
-                "Rows were changed in an act on the driver's own connection, where the journal can't see it.",
-                "Write through the session or the connection of SQLAlchemy.",
-            )

@@ -30,8 +30,8 @@ def watch(act: Act) -> None:
         event.listen(connection, "commit", _on_commit)
     if connection.dialect.name == "sqlite" and connection.dialect not in _dialects:
         _dialects.add(connection.dialect)
-        for name, listener in _LISTENERS.items():
-            event.listen(connection.engine, name, listener)
+        for name in ("do_execute", "do_executemany", "do_execute_no_params"):
+            event.listen(connection.engine, name, _on_statement)
 
 
 @event.listens_for(Session, "before_commit")
@@ -62,38 +62,12 @@ def _on_commit(connection: Connection) -> None:
         raise _refused()
 
 
-def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    return _seen("do_execute", context, statement, cursor, parameters)
-
-
-def _executemany(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    return _seen("do_executemany", context, statement, cursor, parameters)
-
-
-def _execute_no_params(cursor: Any, statement: str, context: Any) -> bool:
-    return _seen("do_execute_no_params", context, statement, cursor)
-
-
-def _seen(name: str, context: Any, statement: str, cursor: Any, *parameters: Any) -> bool:
-    """What a statement may write is captured from before it runs. Whether it has been run: where an app
-    listens as well, it shall hear of it."""
+def _on_statement(_: Any, statement: str, *rest: Any) -> None:
+    """What a statement may write is captured from before it runs. `rest` ends with its context."""
+    context = rest[-1]
     at = _station(context.root_connection) if context is not None else None
-    if at is None or not at.acts:
-        return False
-    at.before(statement)
-    dialect = context.dialect
-    if len(getattr(dialect.dispatch, name)) > 1:
-        return False
-    getattr(dialect, name)(cursor, statement, *parameters, context)
-    at.after(statement)
-    return True
-
-
-_LISTENERS = {
-    "do_execute": _execute,
-    "do_executemany": _executemany,
-    "do_execute_no_params": _execute_no_params,
-}
+    if at is not None and at.acts and at.acts[-1].alive:
+        at.before(statement)
 
 
 def _station(connection: Connection) -> Station | None:

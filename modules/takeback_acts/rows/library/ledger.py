@@ -34,7 +34,6 @@ class AppLedger(Ledger):
         changes = self._captured(link, self.catalog)
         if changes:
             self._add(link, entry, "act", changes, ())
-        self.dialect.wrote(link)
         return changes
 
     def close(self, link: Link, stored: Sequence[Stored], id: str) -> None:

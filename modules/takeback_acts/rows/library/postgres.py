@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.library.failures import missing
 from takeback_acts.rows.library.place import Place
 from takeback_acts.rows.postgres import capture, introspection
 from takeback_acts.rows.postgres.dialect import PostgresDialect
@@ -77,6 +78,8 @@ class AppPostgres(PostgresDialect):
 
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
         if catalog is not self._place.installed:
+            if not self.is_home(link):
+                raise missing()
             watched = _Watched(link)
             assert isinstance(catalog, PostgresCatalog)
             capture.install(watched, catalog)
@@ -87,9 +90,6 @@ class AppPostgres(PostgresDialect):
     def disarm(self, link: Link) -> None:
         """Nothing is captured any more."""
         link.execute(_DISARM)
-
-    def wrote(self, link: Link) -> None:
-        """Triggers see everything, so nobody has to count."""
 
     def recover(self, link: Link) -> None:
         """A rollback puts everything back."""

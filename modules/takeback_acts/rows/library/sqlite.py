@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library.covering import Covering
 from takeback_acts.rows.library.place import Place
@@ -74,15 +73,11 @@ class AppSqlite(SqliteDialect):
     def begin_act(self, link: Link, catalog: Catalog, act_id: str) -> Catalog:
         """From now on what the app writes is captured, table by table as it comes to them; the catalog."""
         catalog = self.refresh(link, catalog)
-        covering = self._covered(link, catalog)
-        covering.begin(link)
-        covering.count_from(_changes(link))
+        self._covered(link, catalog).begin(link)
         return catalog
 
     def arm(self, link: Link, catalog: Catalog, act_id: str) -> None:
-        covering = self._covered(link, catalog)
-        covering.count_from(None)
-        covering.arm(link)
+        self._covered(link, catalog).arm(link)
 
     def _covered(self, link: Link, catalog: Catalog) -> Covering:
         """SQLite tells triggers of rows that a REPLACE takes away only where triggers may be recursive. An
@@ -94,25 +89,13 @@ class AppSqlite(SqliteDialect):
             link.execute("PRAGMA recursive_triggers = ON")
         covering = self._covering
         if covering is None or covering.catalog is not catalog or covering.recursive != recursive:
-            covering = self._covering = Covering(catalog, recursive=recursive)
+            covering = self._covering = self._capture = Covering(catalog, recursive=recursive)
         return covering
-
-    def collect(self, link: Link, catalog: Catalog) -> list[Event]:
-        covering = self._covering
-        assert covering is not None
-        covering.require_seen(_changes(link))
-        return covering.collect(link)
-
-    def wrote(self, link: Link) -> None:
-        """What we ourselves wrote in an act is nobody's going past the journal."""
-        if self._covering is not None:
-            self._covering.count_from(_changes(link))
 
     def disarm(self, link: Link) -> None:
         """Takes all that captures away from the connection."""
         if self._covering is not None:
             self._covering.remove(link)
-            self._covering.count_from(None)
         self.recover(link)
 
     def recover(self, link: Link) -> None:
@@ -131,8 +114,3 @@ class AppSqlite(SqliteDialect):
         finally:
             link.execute(f"PRAGMA defer_foreign_keys = {deferred}")
             self.recover(link)
-
-
-def _changes(link: Link) -> int:
-    assert isinstance(link, SqliteLink)
-    return link.connection.total_changes

@@ -45,15 +45,9 @@ class Station:
         """A statement of the app's is about to run: what it may write is captured from now on."""
         covering = self.acts[-1].covering
         if covering is not None:
-            missing = covering.before(statement, self._driver.changes())
+            missing = covering.before(statement)
             if missing:
                 self.run(lambda link: covering.cover(link, missing))
-
-    def after(self, statement: str) -> None:
-        """It has run."""
-        covering = self.acts[-1].covering
-        if covering is not None:
-            covering.after(statement, self._driver.changes())
 
     def require_transaction(self) -> None:
         """Raises RefusedError `journal.autocommit`."""

@@ -74,10 +74,6 @@ class AsyncpgDriver:
             await_only(self._adapter._start_transaction())
         return fn(self._link)
 
-    def changes(self) -> int:
-        """Triggers see everything, so nobody has to count."""
-        return 0
-
     def autocommits(self) -> bool:
         """Whether each statement is a transaction of its own."""
         return bool(self._adapter.autocommit)

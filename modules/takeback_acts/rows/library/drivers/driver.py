@@ -18,10 +18,6 @@ class Driver(Protocol):
         """Runs a function over the connection, where that may be used from."""
         ...
 
-    def changes(self) -> int:
-        """How many rows the connection has changed so far, where the driver tells; else 0."""
-        ...
-
     def autocommits(self) -> bool:
         """Whether each statement is a transaction of its own."""
         ...

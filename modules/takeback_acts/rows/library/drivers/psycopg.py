@@ -84,10 +84,6 @@ class PsycopgDriver:
         """Runs a function over the connection."""
         return fn(self._link)
 
-    def changes(self) -> int:
-        """Triggers see everything, so nobody has to count."""
-        return 0
-
     def autocommits(self) -> bool:
         """Whether each statement is a transaction of its own."""
         return bool(self._connection.autocommit)

@@ -47,10 +47,6 @@ class SqliteDriver:
         finally:
             self._connection.text_factory = texts
 
-    def changes(self) -> int:
-        """How many rows the connection has changed so far."""
-        return self._connection.total_changes
-
     def autocommits(self) -> bool:
         """An app that begins its transactions itself has done so by now."""
         return self._connection.isolation_level is None and not self._connection.in_transaction
