@@ -32,7 +32,7 @@ def _of_table(catalog: Catalog, table: Table, changes: Sequence[Change]) -> bool
         if key.to == table.name
         for column in key.to_columns
     }
-    if table.triggers or table.checks or any(not unique.columns for unique in table.uniques):
+    if table.triggers or table.checks or any(not each.columns or each.partial for each in table.uniques):
         return False
     bound = {column for key in table.foreign_keys for column in key.columns}
     watched = frozenset(map(table.index, referred | bound | parking.columns(table) | _unique(table)))

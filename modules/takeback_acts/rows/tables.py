@@ -61,11 +61,15 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Columns that no two rows share; none are named where it is an expression. The key is not among them."""
+    """Columns that no two rows share; none are named where it is an expression. The key is not among them.
+
+    `partial`: among some of the rows only, and which these are depends on other columns too.
+    """
 
     name: str
     columns: tuple[str, ...] = ()
     deferrable: bool = False
+    partial: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ SELECT i.indrelid::int8, x.relname::text, i.indisprimary, coalesce(k.condeferrab
             AND m.amoplefttype = c.opcintype AND m.amoprighttype = c.opcintype
         JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr
         JOIN pg_catalog.pg_namespace s ON s.oid = o.oprnamespace
-        ORDER BY n) ELSE '{}' END::text
+        ORDER BY n) ELSE '{}' END::text,
+    i.indpred IS NOT NULL
 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
 LEFT JOIN pg_catalog.pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')
 WHERE i.indrelid = ANY(%s::pg_catalog.oid[]) AND (i.indisunique OR i.indisexclusion) AND i.indislive
@@ -375,11 +376,11 @@ class Reader:
     def _uniques(self, relation: _Relation) -> list[Unique]:
         names = self._numbers(relation.oid)
         made = []
-        for _, name, primary, deferrable, key, _ in self._indexes.get(relation.oid, ()):
+        for _, name, primary, deferrable, key, _, partial in self._indexes.get(relation.oid, ()):
             numbers = _numbers(key)
             if not primary:
                 columns = () if 0 in numbers else tuple(names[number] for number in numbers)
-                made.append(Unique(name, columns, deferrable))
+                made.append(Unique(name, columns, deferrable, partial))
         return made
 
 

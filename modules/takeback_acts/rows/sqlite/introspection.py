@@ -37,6 +37,7 @@ class Index:
     collations: tuple[str, ...]
     of_key: bool
     expressions: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _table(
         columns=tuple(_column(row, collations.get(row[0], "BINARY")) for row in rows),
         key=key,
         foreign_keys=_foreign_keys(link, name, canon),
-        uniques=tuple(Unique(index.name, index.columns) for index in indexes if not index.of_key),
+        uniques=tuple(_unique(index) for index in indexes if not index.of_key),
         triggers=triggers,
         indexes=indexes,
         resolves=bool(_ON_CONFLICT.search(sql)),
@@ -145,10 +146,17 @@ def _is_loose(declared: str) -> bool:
 
 def _indexes(link: Link, table: str) -> tuple[Index, ...]:
     found = link.execute(
-        "SELECT name, origin FROM pragma_index_list(?) WHERE \"unique\" ORDER BY origin <> 'pk', seq DESC",
+        'SELECT name, origin, partial FROM pragma_index_list(?) WHERE "unique"'
+        " ORDER BY origin <> 'pk', seq DESC",
         (table,),
     )
-    return tuple(_index(link, name, origin == "pk") for name, origin in found)
+    return tuple(
+        replace(_index(link, name, origin == "pk"), partial=bool(part)) for name, origin, part in found
+    )
+
+
+def _unique(index: Index) -> Unique:
+    return Unique(index.name, index.columns, partial=index.partial)
 
 
 def _index(link: Link, name: str, of_key: bool) -> Index:
