@@ -9,6 +9,7 @@ from typing import Any
 from takeback_acts.rows import ordering, parking
 from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Dialect, Link
+from takeback_acts.rows.patience import Patience
 from takeback_acts.rows.tables import Catalog, ForeignKey, Image, Key, Table, Value, same
 
 Set = tuple[Key, dict[str, Value]]
@@ -17,14 +18,23 @@ _QUIET = ("NO ACTION", "")
 
 class Applier:
     """Makes changes of rows happen. `singly` runs a statement a row, so that `at` names the row that
-    failed."""
+    failed. `patient`: rows that are in each other's way wait for each other."""
 
-    def __init__(self, link: Link, dialect: Dialect, catalog: Catalog, *, singly: bool = False) -> None:
+    def __init__(
+        self,
+        link: Link,
+        dialect: Dialect,
+        catalog: Catalog,
+        *,
+        singly: bool = False,
+        patient: bool = False,
+    ) -> None:
         self.at: tuple[str, Key] | None = None
         self._link = link
         self._dialect = dialect
         self._catalog = catalog
         self._singly = singly
+        self._patient = patient
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Rows that leave a parent which goes; rows that go, children first; rows that stay; rows that come,
@@ -97,7 +107,7 @@ class Applier:
             table = self._catalog.tables[name]
             sets = [_set(table, change) for change in changes]
             moved: list[Set] = []
-            if len(sets) > 1 and parking.columns(table).intersection(*[_columns(sets)]):
+            if not self._patient and len(sets) > 1 and parking.columns(table).intersection(*[_columns(sets)]):
                 away = {id(each.change): each for each in parking.parked(self._dialect, table, changes)}
                 sets = []
                 for change in changes:
@@ -123,8 +133,19 @@ class Applier:
 
     def _set(self, parked: Iterable[tuple[Table, list[Set], list[Set]]]) -> None:
         for table, moved, sets in parked:
+            if self._patient:
+                self._wait(table, sets)
+                continue
             self._run(self._dialect.update, table, moved, itemgetter(0))
             self._run(self._dialect.update, table, sets, itemgetter(0))
+
+    def _wait(self, table: Table, sets: list[Set]) -> None:
+        patience = Patience(self._link, self._dialect, table)
+        try:
+            patience.set(sets)
+        finally:
+            self.at = (table.name, patience.at)
+        self.at = None
 
     def _delete(self, deletes: dict[str, list[Image]], order: Sequence[str]) -> None:
         for name in reversed(order):

@@ -32,13 +32,16 @@ class Carried:
 
 
 class Carrier:
-    """Carries out plans over one link, in the caller's transaction."""
+    """Carries out plans over one link, in the caller's transaction; `patient` as an Applier is."""
 
-    def __init__(self, link: Link, dialect: Dialect, catalog: Catalog, rules: Rules) -> None:
+    def __init__(
+        self, link: Link, dialect: Dialect, catalog: Catalog, rules: Rules, *, patient: bool = False
+    ) -> None:
         self._link = link
         self._dialect = dialect
         self._catalog = catalog
         self._rules = rules
+        self._patient = patient
         self._strange: set[str] = set()
 
     def carry(self, overlay: Overlay, planned: Sequence[Change], id: str) -> Carried:
@@ -46,7 +49,7 @@ class Carrier:
 
         A constraint that breaks leaves a savepoint of the caller's as the only way on.
         """
-        applier = Applier(self._link, self._dialect, self._catalog)
+        applier = Applier(self._link, self._dialect, self._catalog, patient=self._patient)
         self._dialect.arm(self._link, self._catalog, id)
         self._dialect.defer(self._link)
         applier.apply(planned)
@@ -105,7 +108,7 @@ class Carrier:
 
     def culprit(self, planned: Sequence[Change]) -> tuple[str, Key] | None:
         """The row at which a plan breaks a constraint, by doing it once more, row by row."""
-        applier = Applier(self._link, self._dialect, self._catalog, singly=True)
+        applier = Applier(self._link, self._dialect, self._catalog, singly=True, patient=self._patient)
         self._dialect.defer(self._link)
         try:
             applier.apply(planned)

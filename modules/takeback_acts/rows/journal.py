@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from operator import attrgetter
 from typing import Generic, TypeVar
 
@@ -13,7 +14,7 @@ from takeback.errors import ConflictError, RefusedError
 from takeback_acts.rows import codec, effects, foreseeing
 from takeback_acts.rows.carrying import Carried, Carrier, constraint
 from takeback_acts.rows.changes import Change, Event, net
-from takeback_acts.rows.dialect import Dialect, Link
+from takeback_acts.rows.dialect import Dialect, Link, Violation
 from takeback_acts.rows.effects import Effect
 from takeback_acts.rows.entries import Entry, Journal, Stored
 from takeback_acts.rows.judging import Judge, Part, Step
@@ -280,17 +281,20 @@ class Ledger:
 
     def _carried(self, link: Link, catalog: Catalog, overlay: Overlay, id: str) -> Carried:
         planned = overlay.planned()
-        carrier = Carrier(link, self.dialect, catalog, self.rules)
         self.dialect.savepoint(link, _SAVEPOINT)
-        try:
-            return carrier.carry(overlay, planned, id)
-        except Exception as error:
-            broken = self.dialect.violation(error)
-            if broken is None:
-                raise
+        for patient in (False, True):
+            carrier = Carrier(link, self.dialect, catalog, self.rules, patient=patient)
+            try:
+                return carrier.carry(overlay, planned, id)
+            except Exception as error:
+                broken = self.dialect.violation(error)
+                if broken is None:
+                    raise
             self.dialect.rollback_to(link, _SAVEPOINT)
             self.dialect.savepoint(link, _SAVEPOINT)
-            return Carried([], [constraint(broken, carrier.culprit(planned))])
+            if not _may_be_order(broken, planned):
+                break
+        return Carried([], [constraint(broken, carrier.culprit(planned))])
 
     def _mark(self, link: Link, stored: Sequence[Stored], id: str) -> None:
         if self.journal.mark(link, stored, id) != len(stored):
@@ -330,6 +334,18 @@ def _uninterrupted(entries: int) -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def _may_be_order(broken: Violation, planned: Iterable[Change]) -> bool:
+    """Whether rows of the plan itself may have been in each other's way."""
+    if broken.kind not in ("unique", "exclusion"):
+        return False
+    updates = (
+        change
+        for change in planned
+        if change.before is not None and change.after is not None and broken.table in ("", change.table)
+    )
+    return len(list(islice(updates, 2))) == 2
 
 
 def _moved(table: Table, before: Image, key: Key, wanted: dict[Key, None]) -> Key | None:

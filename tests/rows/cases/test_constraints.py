@@ -4,9 +4,14 @@ import pytest
 
 
 def test_20_a_unique_value_taken_by_a_new_row_names_the_constraint_and_the_row(engine):
-    engine.schema("CREATE TABLE seat (id INTEGER PRIMARY KEY, place INTEGER, CONSTRAINT one_a_place UNIQUE (place))")
+    engine.schema(
+        "CREATE TABLE seat (id INTEGER PRIMARY KEY, place INTEGER, CONSTRAINT one_a_place UNIQUE (place))"
+    )
     engine.schema("INSERT INTO seat VALUES (1, 10), (2, 20)")
-    acts = [engine.act("UPDATE seat SET place = 30 WHERE id = 1"), engine.act("DELETE FROM seat WHERE id = 2")]
+    acts = [
+        engine.act("UPDATE seat SET place = 30 WHERE id = 1"),
+        engine.act("DELETE FROM seat WHERE id = 2"),
+    ]
     engine.stranger("INSERT INTO seat VALUES (7, 10), (8, 20)")
     before = engine.dump()
     for act, key in zip(acts, (1, 2), strict=True):
@@ -19,7 +24,9 @@ def test_20_a_unique_value_taken_by_a_new_row_names_the_constraint_and_the_row(e
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_21_unique_values_that_went_round_go_back(engine, count):
-    engine.schema("CREATE TABLE seat (id INTEGER PRIMARY KEY, place INTEGER NOT NULL UNIQUE, code TEXT UNIQUE)")
+    engine.schema(
+        "CREATE TABLE seat (id INTEGER PRIMARY KEY, place INTEGER NOT NULL UNIQUE, code TEXT UNIQUE)"
+    )
     for number in range(count):
         engine.stranger("INSERT INTO seat VALUES (?, ?, ?)", (number, number * 10, f"c{number}"))
     before = engine.dump()
@@ -180,7 +187,9 @@ ADDED = {
 def test_25_a_constraint_that_came_since_is_a_conflict(engine, kind):
     """SQLite has no exclusion constraints: there a unique index is the nearest."""
     old = {"check": "-1", "not null": "NULL", "exclusion": "5"}[kind]
-    engine.schema("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", f"INSERT INTO t VALUES (1, {old}), (2, 6)")
+    engine.schema(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)", f"INSERT INTO t VALUES (1, {old}), (2, 6)"
+    )
     acts = [engine.act("UPDATE t SET n = 8 WHERE id = 1"), engine.act("DELETE FROM t WHERE id = 1")]
     engine.stranger("INSERT INTO t VALUES (3, 5)")
     column, altered = ADDED[kind]
@@ -247,6 +256,39 @@ def test_26_what_an_index_on_expressions_keeps_apart_went_round_and_goes_back(en
     )
     assert engine.take_back(act).clean
     assert engine.dump() == before
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_26_a_flag_that_one_row_alone_may_have_goes_back(engine, order):
+    engine.schema(
+        "CREATE TABLE address (id INTEGER PRIMARY KEY, person INTEGER NOT NULL, main INTEGER NOT NULL)",
+        "CREATE UNIQUE INDEX one_main ON address (person) WHERE main = 1",
+    )
+    one, other = order
+    engine.schema(f"INSERT INTO address VALUES ({one}, 7, 1), ({other}, 7, 0), (3, 8, 1)")
+    before = engine.dump()
+    act = engine.act(
+        f"UPDATE address SET main = 0 WHERE id = {one}", f"UPDATE address SET main = 1 WHERE id = {other}"
+    )
+    after = engine.dump()
+    assert engine.take_back(act).clean
+    assert engine.dump() == before
+    assert engine.take_back(engine.undone[-1]).clean
+    assert engine.dump() == after
+
+
+def test_26_a_flag_that_another_row_has_by_now_is_a_conflict_also_in_the_preview(engine):
+    engine.schema(
+        "CREATE TABLE address (id INTEGER PRIMARY KEY, person INTEGER NOT NULL, main INTEGER NOT NULL)",
+        "CREATE UNIQUE INDEX one_main ON address (person) WHERE main = 1",
+        "INSERT INTO address VALUES (1, 7, 1), (2, 7, 0)",
+    )
+    act = engine.act("UPDATE address SET main = 0 WHERE id = 1")
+    engine.stranger("UPDATE address SET main = 1 WHERE id = 2")
+    assert not engine.preview(act).clean
+    (conflict,) = engine.conflicts(engine.take_back(act))
+    assert conflict.key == engine.key(1)
+    assert ("one_main" if engine.name == "postgresql" else "address.person") in conflict.constraint
 
 
 def test_26_an_insert_or_replace_that_removed_two_rows_gives_both_back(sqlite):
