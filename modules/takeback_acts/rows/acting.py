@@ -82,7 +82,8 @@ class Actor:
     async def _carry_out(
         self, ctx: Context, connection: Connection, plan: Plan
     ) -> tuple[BegunAct, Outcome | None]:
-        entry = Entry(ids.new(), moments.stamp(), ctx.session or "", ctx.turn or "", plan.tool)
+        about = {"table": plan.table}
+        entry = Entry(ids.new(), moments.stamp(), ctx.session or "", ctx.turn or "", plan.tool, about)
         gate = Gate()
         work = connection.worker.submit(partial(self._perform, ctx, connection, entry, plan, gate))
         opening = asyncio.ensure_future(self._begin(ctx, connection.name, entry, plan))

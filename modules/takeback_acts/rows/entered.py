@@ -23,7 +23,8 @@ def happening(database: str, stored: Stored, names: Names, catalog: Catalog) -> 
     """What an entry says that its act did."""
     then = _as_it_was(stored, catalog)
     found = [Touched(resource=name, before=a, after=b) for name, a, b in names.touched(then, stored.changes)]
-    summary = summaries.of(database, stored.changes, then, undone=stored.kind == "undo")
+    first = str((stored.note or {}).get("table", ""))
+    summary = summaries.of(database, stored.changes, then, first=first, undone=stored.kind == "undo")
     return Happening(touched=found, summary=summary)
 
 
