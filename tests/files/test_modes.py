@@ -361,7 +361,13 @@ if os.geteuid() == 0:
         os.setgid(65534)
         os.setuid(65534)
 
-    subprocess.run = lambda *words, **more: run(*words, **more, preexec_fn=as_nobody)
+    def as_root():
+        os.seteuid(0)
+
+    def become(words):
+        return as_root if words[-1].startswith("chown") else as_nobody
+
+    subprocess.run = lambda words, **more: run(words, **more, preexec_fn=become(words))
 print(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2]))))
 """
 
@@ -407,6 +413,20 @@ FIRST = "mkdir -p d/e; printf 1 > d/a; printf 2 > d/e/b; printf 3 > c; chmod 755
 def test_a_folder_that_nobody_can_enter_or_write_in_comes_back_without_rights(open_base, scripts):
     back, again, counts, notes = _unprivileged(open_base, FIRST, *scripts)
     assert (back, again, counts, notes) == (True, True, {"clean": len(scripts)}, [])
+
+
+@as_root
+def test_an_owner_that_only_root_can_give_back_is_named_and_the_rest_comes_back(open_base):
+    scripts = ["chown 7 d/a d/e; rm c", "printf 9 > d/e/b"]
+    back, again, counts, notes = _unprivileged(
+        open_base, FIRST + "; chmod 777 d/e; chmod 666 d/e/b", *scripts
+    )
+    left = [open_base / "root" / "d" / name for name in ("a", "e")]
+    assert (back, again, counts) == (False, False, {"clean": 2})
+    assert notes == [f"not captured: {path} (only root can give it back to its owner)" for path in left]
+    assert [owner(path)[0] for path in left] == [7, 7]
+    assert (open_base / "root" / "c").read_text() == "3"
+    assert (open_base / "root" / "d" / "e" / "b").read_text() == "2"
 
 
 # ---------------------------------------------------------------------- killed anywhere

@@ -96,7 +96,7 @@ def snapshot(root):
 
 def differences(before, after):
     """What `told` must be between two snapshots."""
-    absent = ("absent", 0, "", b"")
+    absent = ("absent", 0, "", b"", -1, -1)
     found = {}
     for path in {*before, *after}:
         was, now = before.get(path, absent), after.get(path, absent)
@@ -112,18 +112,21 @@ def _word(was, now):
         return "deleted"
     if was[0] != now[0]:
         return "type"
-    return "mode" if was[2:] == now[2:] else "content"
+    if was[2:4] != now[2:4]:
+        return "content"
+    return "owner" if was[1] == now[1] else "mode"
 
 
 def _brief(held):
-    return held.kind, held.mode, held.sha256, held.target
+    return held.kind, held.mode, held.sha256, held.target, held.uid, held.gid
 
 
 def _look(path):
     found = os.lstat(path)
+    owner = found.st_uid, found.st_gid
     if stat.S_ISREG(found.st_mode):
         with open(path, "rb") as file:
-            return "file", found.st_mode, hashlib.sha256(file.read()).hexdigest(), b""
+            return "file", found.st_mode, hashlib.sha256(file.read()).hexdigest(), b"", *owner
     if stat.S_ISLNK(found.st_mode):
-        return "link", found.st_mode, "", os.readlink(path)
-    return ("dir" if stat.S_ISDIR(found.st_mode) else "special"), found.st_mode, "", b""
+        return "link", found.st_mode, "", os.readlink(path), *owner
+    return ("dir" if stat.S_ISDIR(found.st_mode) else "special"), found.st_mode, "", b"", *owner

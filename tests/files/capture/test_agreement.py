@@ -93,6 +93,12 @@ def _mode(root, path, data, _):
         os.chmod(os.path.join(root, path), 0o700 + len(data) % 8)
 
 
+def _give(root, path, data, _):
+    # Only root gives anything away; for anybody else it stays with whom it is.
+    owner = len(data) if os.geteuid() == 0 else -1
+    os.chown(os.path.join(root, path), owner, -1, follow_symlinks=False)
+
+
 def _pipe(root, path, _, __):
     os.mkfifo(os.path.join(root, path))
 
@@ -102,7 +108,21 @@ def _touch(root, path, _, __):
 
 
 _OPENING = (_write, _append, _hidden, _mapped)
-_ONCE = (_hidden, _mapped, _remove, _rename, _swap, _out_and_in, _link, _point, _mode, _pipe, _touch, _append)
+_ONCE = (
+    _hidden,
+    _mapped,
+    _remove,
+    _rename,
+    _swap,
+    _out_and_in,
+    _link,
+    _point,
+    _mode,
+    _give,
+    _pipe,
+    _touch,
+    _append,
+)
 DEEDS = st.sampled_from([*_ONCE, _write, _write, _folder, _folder])
 STEPS = st.lists(
     st.lists(st.tuples(DEEDS, PATHS, DATA, PATHS), min_size=1, max_size=8), min_size=1, max_size=4

@@ -283,6 +283,42 @@ async def test_the_home_in_a_root_is_not_captured(rig):
     await capture.close()
 
 
+SHUT = """
+import asyncio, concurrent.futures.thread, inotify_simple, os, sys
+from pathlib import Path
+from tests.files.capture.rig import Rig, whats
+
+def told(changes):
+    return sorted(whats(changes).items())
+
+async def main():
+    rig = Rig(Path(sys.argv[1]))
+    for name in ("a", "b"):
+        rig.write(f"shut/in/{name}", b"one")
+    folders = [rig.root, rig.root / "shut", rig.root / "shut/in"]
+    capture = rig.capture(watch=sys.argv[2] == "watch")
+    await capture.baseline()
+    (rig.root / "shut/in/a").unlink()
+    for folder, mode in zip(reversed(folders), (0o300, 0o400, 0), strict=True):
+        folder.chmod(mode)
+    changes = await capture.after()
+    print(told(changes), rig.bytes_before(changes, "shut/in/a").decode(), changes.notes)
+    modes = []
+    for folder in folders:
+        modes.append(oct(folder.stat().st_mode & 0o777))
+        folder.chmod(0o700)
+    print(modes)
+    changes = await capture.after()
+    print(told(changes), changes.notes)
+    await capture.close()
+# The superuser may read everything, so the test needs to be somebody else.
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setegid(int(sys.argv[3]))
+    os.seteuid(int(sys.argv[3]))
+asyncio.run(main())
+"""
+
 UNREADABLE = """
 import asyncio, concurrent.futures.thread, inotify_simple, os, sys
 from pathlib import Path
@@ -313,11 +349,25 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("way", ["watch", "scan"])
 def test_what_may_not_be_read_is_told_as_not_captured(tmp_path_factory, way):
+    assert _as_nobody(tmp_path_factory, UNREADABLE, way).split() == ["denied", "mode", "2", "two"]
+
+
+@pytest.mark.parametrize("way", ["watch", "scan"])
+def test_what_was_done_in_a_folder_before_it_was_shut_is_told(tmp_path_factory, way):
+    first, left, second = _as_nobody(tmp_path_factory, SHUT, way).splitlines()
+    assert first == "[('', 'mode'), ('shut', 'mode'), ('shut/in', 'mode'), ('shut/in/a', 'deleted')] one []"
+    assert left == "['0o0', '0o400', '0o300']"
+    assert second == "[('', 'mode'), ('shut', 'mode'), ('shut/in', 'mode')] []"
+
+
+def _as_nobody(tmp_path_factory, program, way):
+    """What a program prints that does a part of its work without root's rights."""
     place = tmp_path_factory.mktemp("open")
     for folder in (place, *place.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o011)
     os.chown(place, *(NOBODY, NOBODY) if os.geteuid() == 0 else (-1, -1))
     env = {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]}
-    words = [sys.executable, "-c", UNREADABLE, place, way, str(NOBODY)]
+    words = [sys.executable, "-c", program, place, way, str(NOBODY)]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
-    assert ran.stdout.split() == ["denied", "mode", "2", "two"], ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
