@@ -9,9 +9,9 @@ from typing import Any
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library.failures import missing
 from takeback_acts.rows.library.place import Place
-from takeback_acts.rows.postgres import capture, introspection
+from takeback_acts.rows.postgres import capture, stamps
 from takeback_acts.rows.postgres.dialect import PostgresDialect
-from takeback_acts.rows.postgres.introspection import PostgresCatalog
+from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.postgres.types import SETTINGS
 from takeback_acts.rows.tables import Catalog
 
@@ -58,8 +58,8 @@ class AppPostgres(PostgresDialect):
         if self._place.catalog is None:
             catalog = self.known(link)
         elif self._place.installed is catalog:
-            row = link.execute(f"{introspection.stamp_sql(catalog.tables.values())}, {_ARMED}")[0]
-            if introspection.unchanged(catalog, tuple(row[:3])) and row[3] != "on":
+            row = link.execute(f"{stamps.stamp_sql(catalog.tables.values())}, {_ARMED}")[0]
+            if stamps.unchanged(catalog, tuple(row[:3])) and row[3] != "on":
                 return catalog
             catalog = self._place.catalog = self.catalog(link)
         self.arm(link, catalog, act_id)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import psycopg
 
 from takeback_acts.rows.dialect import Link
-from takeback_acts.rows.postgres import introspection
-from takeback_acts.rows.postgres.introspection import PostgresCatalog
+from takeback_acts.rows.postgres import stamps
 from takeback_acts.rows.postgres.link import PostgresLink
+from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.postgres.triggers import COLLECT, literal
 from takeback_acts.rows.postgres.types import SETTINGS
 
@@ -55,7 +55,7 @@ def armed(link: PostgresLink, catalog: PostgresCatalog, limits: Mapping[str, flo
     which = ("begin", *limits.items())
     sql = catalog.statements.get(which)
     if sql is None:
-        stamp = introspection.stamp_sql(catalog.tables.values())
+        stamp = stamps.stamp_sql(catalog.tables.values())
         set_up = ", ".join([_ARMED, _PINNED, *_limited(limits)])
         sql = catalog.statements[which] = f"{stamp}, pg_catalog.concat({set_up})"
     # What runs at COMMIT has not run yet when the statement that caused it has.

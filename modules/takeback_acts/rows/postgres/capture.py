@@ -11,8 +11,8 @@ from takeback.errors import RefusedError
 from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.postgres import triggers
-from takeback_acts.rows.postgres.introspection import PostgresCatalog
 from takeback_acts.rows.postgres.link import PostgresLink
+from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.postgres.types import quoted
 
 _MARK = "\n-- of takeback\n"

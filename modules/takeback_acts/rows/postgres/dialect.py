@@ -10,11 +10,12 @@ import psycopg
 from takeback.errors import ConflictError, TakebackError
 from takeback_acts.rows.changes import Change, Event
 from takeback_acts.rows.dialect import Link, Violation
-from takeback_acts.rows.postgres import beginning, capture, introspection, refusals, rows, violations
-from takeback_acts.rows.postgres.introspection import PostgresCatalog, PostgresTable, Reader
+from takeback_acts.rows.postgres import beginning, capture, refusals, rows, stamps, violations
+from takeback_acts.rows.postgres.introspection import Reader
 from takeback_acts.rows.postgres.link import PostgresLink
 from takeback_acts.rows.postgres.order import ordered
 from takeback_acts.rows.postgres.refusals import known
+from takeback_acts.rows.postgres.tables import PostgresCatalog, PostgresTable
 from takeback_acts.rows.postgres.types import quoted
 from takeback_acts.rows.tables import Catalog, Image, Key, Table, Value
 
@@ -51,8 +52,8 @@ class PostgresDialect:
         if isinstance(link, PostgresLink):
             stale, link.stale = link.stale, False
             if stale or link.armed:
-                return stale or not introspection.unchanged(catalog, (link.armed or ())[:3])
-        return introspection.shape(link) != _own(catalog).shape
+                return stale or not stamps.unchanged(catalog, (link.armed or ())[:3])
+        return stamps.shape(link) != _own(catalog).shape
 
     def install(self, link: Link, catalog: Catalog) -> None:
         capture.install(link, _own(catalog))

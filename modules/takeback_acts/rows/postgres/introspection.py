@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.postgres.stamps import shape, stamp_sql
+from takeback_acts.rows.postgres.tables import DEFAULT_SCHEMA, Guarded, PostgresCatalog, PostgresTable
 from takeback_acts.rows.postgres.types import Types, quoted
-from takeback_acts.rows.tables import Catalog, Column, Fold, ForeignKey, Table, Unique
-
-OURS = "takeback_"
-DEFAULT_SCHEMA = "public"
+from takeback_acts.rows.tables import Column, Fold, ForeignKey, Table, Unique
 
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _IDENTITIES: Mapping[str, Literal["", "default", "always"]] = {"": "", "d": "default", "a": "always"}
@@ -75,101 +74,6 @@ ORDER BY 1, 2
 _ROOTS = (
     "SELECT o, pg_catalog.pg_partition_root(o::pg_catalog.oid)::int8 FROM pg_catalog.unnest(%s::int8[]) o"
 )
-# The newest table there is; and how many of the known ones have their trigger.
-_STAMP = """
-SELECT coalesce((SELECT c.oid::int8 FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p')
-        AND c.relpersistence <> 't' AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')
-        ORDER BY c.oid DESC LIMIT 1), 0)::text,
-    (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger t
-        WHERE t.tgrelid = ANY({oids}) AND t.tgname = 'takeback_capture' AND t.tgenabled = 'O')::int8,
-    {wider}
-"""
-# All that a catalog is made of, or what can't change without it.
-_SHAPE = """
-SELECT pg_catalog.md5(pg_catalog.concat(
-    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, n.nspname, c.relname, c.relowner,
-            c.relhasrules, c.relforcerowsecurity, c.relispartition), ';' ORDER BY c.oid)
-        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND c.oid >= 16384
-            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
-    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', a.attrelid, a.attnum, a.attname, a.atttypid,
-            a.atttypmod, a.attnotnull, a.attgenerated, a.attidentity, a.attcollation, a.atthasdef,
-            a.attisdropped), ';' ORDER BY a.attrelid, a.attnum)
-        FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-        WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND c.oid >= 16384 AND a.attnum > 0
-            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
-    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(d.oid::int8))
-        FROM pg_catalog.pg_attrdef d),
-    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(k.oid::int8))
-        FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
-        WHERE NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
-    (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(i.indexrelid::int8))
-        FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
-        WHERE i.indisunique AND c.relkind IN ('r', 'p')
-            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
-    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', t.oid, t.tgenabled), ';' ORDER BY t.oid)
-        FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal
-            AND NOT pg_catalog.starts_with(t.tgname::text, 'takeback_'))))
-"""
-_MOST_STAMPED = 200
-
-
-@dataclass(frozen=True)
-class PostgresTable(Table):
-    """A table with what SQL needs for it: `columns_sql` and so on are in the order of `columns`.
-
-    `texts` are SQL of each column's text, with `{}` where the row is named; `casts` the types of the columns;
-    `equals` the operators that the key is compared by, and `key_name` is the name of its constraint. `width`
-    counts columns, dropped ones too.
-    """
-
-    oid: int = 0
-    width: int = 0
-    schema: str = ""
-    relation: str = ""
-    whole: bool = False
-    texts: tuple[str, ...] = ()
-    casts: tuple[str, ...] = ()
-    equals: tuple[str, ...] = ()
-    key_name: str = ""
-    statements: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def sql(self) -> str:
-        """The table as SQL, without tables that inherit from it; partitions are the table itself."""
-        return self.full if self.whole else f"ONLY {self.full}"
-
-    @property
-    def full(self) -> str:
-        """The table's name as SQL, whatever the search path."""
-        return f"{quoted(self.schema)}.{quoted(self.relation)}"
-
-
-@dataclass(frozen=True)
-class Guarded:
-    """A table that can't be journaled; `ours` when triggers can keep it from being changed unseen."""
-
-    oid: int
-    name: str
-    full: str
-    ours: bool
-
-
-@dataclass(frozen=True)
-class PostgresCatalog(Catalog):
-    """A catalog with what only PostgreSQL has.
-
-    `guarded` are the tables that can't be journaled and yet be written, `partitions` those of the tables that
-    can. `late` are constraint triggers that run at COMMIT unless they are asked to before. `relations` are
-    the names of tables by schema and name, partitions too.
-    """
-
-    guarded: tuple[Guarded, ...] = ()
-    partitions: tuple[Guarded, ...] = ()
-    late: tuple[str, ...] = ()
-    relations: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    shape: str = ""
-    statements: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -382,38 +286,6 @@ class Reader:
                 columns = () if 0 in numbers else tuple(names[number] for number in numbers)
                 made.append(Unique(name, columns, deferrable, partial))
         return made
-
-
-def stamp_sql(tables: Iterable[Table]) -> str:
-    """What tells cheaply whether a schema is still as it was: see `unchanged`."""
-    looked_at = _looked_at(tables)
-    wider = " OR ".join(wider_sql(table) for table in looked_at) or "false"
-    return _STAMP.format(oids=f"'{_array(table.oid for table in looked_at)}'::pg_catalog.oid[]", wider=wider)
-
-
-def shape(link: Link) -> str:
-    """What changes with whatever a catalog is made of; it takes longer than a stamp."""
-    return str(link.execute(_SHAPE)[0][0])
-
-
-def unchanged(catalog: Catalog, stamp: tuple[object, ...]) -> bool:
-    """Whether a stamp says that no table came, none has more columns, and that none lost its trigger."""
-    return stamp == (catalog.stamp, len(_looked_at(catalog.tables.values())), False)
-
-
-def wider_sql(table: PostgresTable) -> str:
-    """SQL that is true when the table has got columns; the server has to look at its caches alone for it."""
-    return " OR ".join(
-        f"pg_catalog.has_column_privilege({table.oid}::pg_catalog.oid, {number}::pg_catalog.int2, 'SELECT')"
-        " IS NOT NULL"
-        for number in (table.width + 1, table.width + 2)
-    )
-
-
-def _looked_at(tables: Iterable[Table]) -> list[PostgresTable]:
-    """The tables that are looked at each time; none of them where they are many."""
-    found = [table for table in tables if isinstance(table, PostgresTable)]
-    return found if len(found) <= _MOST_STAMPED else []
 
 
 def _array(numbers: Any) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from takeback_acts.rows.dialect import Link
-from takeback_acts.rows.postgres.introspection import PostgresTable
+from takeback_acts.rows.postgres.tables import PostgresTable
 from takeback_acts.rows.postgres.types import quoted
 from takeback_acts.rows.tables import Image, Key, Value
 

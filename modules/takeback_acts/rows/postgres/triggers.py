@@ -15,8 +15,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 
-from takeback_acts.rows.postgres.introspection import Guarded, PostgresCatalog, PostgresTable, wider_sql
 from takeback_acts.rows.postgres.refusals import CHANGED, TRUNCATED, UNJOURNALED
+from takeback_acts.rows.postgres.stamps import wider_sql
+from takeback_acts.rows.postgres.tables import Guarded, PostgresCatalog, PostgresTable
 from takeback_acts.rows.postgres.types import PINS
 
 CAPTURE = "takeback_capture"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from takeback_acts.rows.dialect import Kind, Violation
-from takeback_acts.rows.postgres.introspection import DEFAULT_SCHEMA, PostgresCatalog, PostgresTable
+from takeback_acts.rows.postgres.tables import DEFAULT_SCHEMA, PostgresCatalog, PostgresTable
 
 _KINDS: Mapping[str, Kind] = {
     "23505": "unique",

@@ -11,8 +11,8 @@ import psycopg
 from takeback_acts.rows import told
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.postgres.dialect import PostgresDialect
-from takeback_acts.rows.postgres.introspection import PostgresCatalog
 from takeback_acts.rows.postgres.link import PostgresLink, open_link, refusals
+from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.sessions.session import Allowed
 from takeback_acts.rows.statements import Statement
 from takeback_acts.rows.tables import Catalog
