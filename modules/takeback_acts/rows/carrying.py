@@ -20,6 +20,8 @@ from takeback_acts.rows.tables import Catalog, Key
 from takeback_acts.rows.verifying import Stray
 
 _KEPT = "a trigger keeps it"
+# The class of SQLSTATE for values that are none.
+_NO_VALUE = "22"
 
 
 @dataclass
@@ -54,8 +56,8 @@ class Carrier:
         self._dialect.defer(self._link)
         applier.apply(planned)
         if self._as_planned(overlay, planned):
-            broken = self._dialect.settle(self._link, self._catalog, planned)
-            return Carried(list(planned), [constraint(broken, None)] if broken else [])
+            left = self._dialect.settle(self._link, self._catalog, planned)
+            return Carried(list(planned), [constraint(left, None)] if left else [])
         events = self._collected()
         actual = net(events, self._catalog)
         strays = verifying.strays(overlay, planned, actual)
@@ -67,9 +69,9 @@ class Carrier:
         effects = [effect for stray in strays for effect in self._told(overlay, stray, planned)]
         why = "it would change, and can't be journaled"
         effects += [Effect("", name, (), "", "conflict", why) for name in sorted(self._strange)]
-        broken = self._dialect.settle(self._link, self._catalog, actual)
-        if broken is not None:
-            effects.append(constraint(broken, None))
+        left = self._dialect.settle(self._link, self._catalog, actual)
+        if left is not None:
+            effects.append(constraint(left, None))
         for name, key in verifying.misread(self._link, self._dialect, self._catalog, actual):
             effects.append(Effect("", name, key, "", "conflict", "the database holds something else"))
         return Carried(actual, effects)
@@ -113,12 +115,21 @@ class Carrier:
         try:
             applier.apply(planned)
         except Exception as error:
-            if self._dialect.violation(error) is None:
+            if broken(self._dialect, error) is None:
                 raise
         return applier.at
 
 
-def constraint(broken: Violation, at: tuple[str, Key] | None) -> Effect:
+def broken(dialect: Dialect, error: Exception) -> Violation | None:
+    """The constraint that an error of the driver's tells of. A value that its column does not take any more,
+    as one of an enum that has lost it, is such a thing too."""
+    found = dialect.violation(error)
+    if found is None and str(getattr(error, "sqlstate", None)).startswith(_NO_VALUE):
+        return Violation("other")
+    return found
+
+
+def constraint(violation: Violation, at: tuple[str, Key] | None) -> Effect:
     """The conflict that a broken constraint is."""
     words = {
         "unique": "a value is taken",
@@ -128,6 +139,6 @@ def constraint(broken: Violation, at: tuple[str, Key] | None) -> Effect:
         "exclusion": "another row excludes it",
         "other": "the database refuses it",
     }
-    table, key = at or (broken.table, ())
-    column = broken.columns[0] if len(broken.columns) == 1 else ""
-    return Effect("", table, key, column, "conflict", words[broken.kind], constraint=broken.constraint)
+    table, key = at or (violation.table, ())
+    column = violation.columns[0] if len(violation.columns) == 1 else ""
+    return Effect("", table, key, column, "conflict", words[violation.kind], constraint=violation.constraint)

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from takeback.errors import ConflictError, RefusedError
 from takeback_acts.rows import codec, effects, foreseeing
-from takeback_acts.rows.carrying import Carried, Carrier, constraint
+from takeback_acts.rows.carrying import Carried, Carrier, broken, constraint
 from takeback_acts.rows.changes import Change, Event, net
 from takeback_acts.rows.dialect import Dialect, Link, Violation
 from takeback_acts.rows.effects import Effect
@@ -282,19 +282,28 @@ class Ledger:
     def _carried(self, link: Link, catalog: Catalog, overlay: Overlay, id: str) -> Carried:
         planned = overlay.planned()
         self.dialect.savepoint(link, _SAVEPOINT)
-        for patient in (False, True):
-            carrier = Carrier(link, self.dialect, catalog, self.rules, patient=patient)
-            try:
-                return carrier.carry(overlay, planned, id)
-            except Exception as error:
-                broken = self.dialect.violation(error)
-                if broken is None:
-                    raise
-            self.dialect.rollback_to(link, _SAVEPOINT)
-            self.dialect.savepoint(link, _SAVEPOINT)
-            if not _may_be_order(broken, planned):
-                break
-        return Carried([], [constraint(broken, carrier.culprit(planned))])
+        carrier = Carrier(link, self.dialect, catalog, self.rules)
+        done = self._tried(link, carrier, overlay, planned, id)
+        if isinstance(done, Violation) and _may_be_order(done, planned):
+            carrier = Carrier(link, self.dialect, catalog, self.rules, patient=True)
+            done = self._tried(link, carrier, overlay, planned, id)
+        if isinstance(done, Violation):
+            return Carried([], [constraint(done, carrier.culprit(planned))])
+        return done
+
+    def _tried(
+        self, link: Link, carrier: Carrier, overlay: Overlay, planned: Sequence[Change], id: str
+    ) -> Carried | Violation:
+        """What came of a plan, or the constraint that broke, and then nothing did."""
+        try:
+            return carrier.carry(overlay, planned, id)
+        except Exception as error:
+            stopped = broken(self.dialect, error)
+            if stopped is None:
+                raise
+        self.dialect.rollback_to(link, _SAVEPOINT)
+        self.dialect.savepoint(link, _SAVEPOINT)
+        return stopped
 
     def _mark(self, link: Link, stored: Sequence[Stored], id: str) -> None:
         if self.journal.mark(link, stored, id) != len(stored):

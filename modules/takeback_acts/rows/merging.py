@@ -11,6 +11,8 @@ from takeback_acts.rows.tables import Image, Value, same
 
 _EXACT = Context(prec=20_000, traps=[Inexact, InvalidOperation])
 _MOST = 1 << 63
+# Their values are written as numbers that they are not exactly.
+_INEXACT = ("real", "double precision")
 _TOGETHER = "it belongs together with a column that changed since"
 
 
@@ -43,7 +45,7 @@ def _one(sheet: Sheet, place: int, before: Image, after: Image, now: Image, apar
         return Verdict("skip", before[place], "unchanged")
     if name in sheet.derived:
         return Verdict("skip", now[place], "derived")
-    if name in sheet.deltas:
+    if name in sheet.deltas and sheet.table.columns[place].type not in _INEXACT:
         value = _less(now[place], before[place], after[place])
         if value is not None:
             return Verdict("merge", value, "difference")
