@@ -78,7 +78,7 @@ class Desk:
 
     def new_engine(self, **options: Any) -> Any:
         """Another engine of the app's for the same database."""
-        made = create_engine(self.url, **options) if self.sync else create_async_engine(self.url, **options)
+        made: Any = (create_engine if self.sync else create_async_engine)(self.url, **options)
         if self.sqlite:
             event.listen(made if self.sync else made.sync_engine, "connect", _configured)
         return made

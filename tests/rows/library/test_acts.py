@@ -1,5 +1,7 @@
 """Acts: what is theirs, what is not, and what leaves nothing behind."""
 
+from typing import Any
+
 import pytest
 from sqlalchemy import bindparam, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
@@ -8,6 +10,8 @@ from takeback.errors import RefusedError, TakebackError, UsageError
 from tests.rows.library.models import Bullet, Certificate, Experience, Page, Skill
 
 pytestmark = pytest.mark.anyio
+
+TABLE: Any = Skill.__table__
 
 
 async def rewound(desk, point=1, group="g", **how):
@@ -32,15 +36,21 @@ async def test_what_was_pending_before_is_not_the_acts(desk):
 async def test_an_act_that_raises_leaves_nothing_also_when_the_app_commits(desk):
     async with desk.session() as session:
         session.add(Skill(id=1, title="by hand"))
-        with pytest.raises(ZeroDivisionError):
+
+        acts = []
+
+        async def body():
             async with desk.journal.act(session, group="g", point=1) as act:
+                acts.append(act)
                 session.add(Skill(id=2, title="lost"))
                 await session.flush()
                 await session.execute(update(Skill).values(level=5))
                 (await session.get(Skill, 1)).title = "lost"
                 raise ZeroDivisionError
-        assert act.changes == ()
-        assert act.ids == ()
+
+        with pytest.raises(ZeroDivisionError):
+            await body()
+        assert (acts[0].changes, acts[0].ids) == ((), ())
         assert (await session.get(Skill, 1)).title == "by hand"
         assert await session.get(Skill, 2) is None
         session.add(Skill(id=3, title="by hand"))
@@ -78,9 +88,7 @@ async def test_bulk_core_and_raw_sql_are_journaled_alike(desk):
             await session.execute(delete(Skill).where(Skill.id == 5))
             await session.execute(text("UPDATE skill SET rank = :rank WHERE id = 4"), {"rank": 7})
             connection = await session.connection()
-            core = (
-                update(Skill.__table__).where(Skill.__table__.c.id == bindparam("key")).values(title="core")
-            )
+            core = update(TABLE).where(TABLE.c.id == bindparam("key")).values(title="core")
             await connection.execute(core, [{"key": 3}, {"key": 4}])
             await connection.exec_driver_sql("INSERT INTO skill (id, title) SELECT 20, 'driver'")
         await session.commit()
@@ -97,11 +105,15 @@ async def test_bulk_core_and_raw_sql_are_journaled_alike(desk):
 async def test_a_connection_will_do(desk):
     async with desk.connection() as connection:
         async with desk.journal.act(connection, group="g", point=1) as act:
-            await connection.execute(insert(Skill.__table__), [{"id": 1, "title": "Core"}])
-        with pytest.raises(ZeroDivisionError):
+            await connection.execute(insert(TABLE), [{"id": 1, "title": "Core"}])
+
+        async def body():
             async with desk.journal.act(connection, group="g", point=2):
-                await connection.execute(insert(Skill.__table__), [{"id": 2, "title": "lost"}])
+                await connection.execute(insert(TABLE), [{"id": 2, "title": "lost"}])
                 raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await body()
         await connection.commit()
         assert [row.after["title"] for row in act.changes] == ["Core"]
         assert desk.stranger("SELECT id FROM skill") == [(1,)]
@@ -113,10 +125,14 @@ async def test_a_connection_will_do(desk):
 
 async def test_a_connection_that_commits_within_an_act_is_refused(desk):
     async with desk.connection() as connection:
-        with pytest.raises(UsageError) as caught:
+
+        async def body():
             async with desk.journal.act(connection, group="g", point=1):
-                await connection.execute(insert(Skill.__table__), [{"id": 1, "title": "lost"}])
+                await connection.execute(insert(TABLE), [{"id": 1, "title": "lost"}])
                 await connection.commit()
+
+        with pytest.raises(UsageError) as caught:
+            await body()
         assert caught.value.code == "journal.ended"
         await connection.rollback()
     assert desk.dump("skill") == {"skill": []}
@@ -148,11 +164,15 @@ async def test_an_inner_act_that_raises_takes_only_itself_along(desk):
     async with desk.session() as session:
         async with desk.journal.act(session, group="g", point=1) as outer:
             session.add(Skill(id=1, title="kept"))
-            with pytest.raises(ZeroDivisionError):
+
+            async def body():
                 async with desk.journal.act(session, group="g", point=2):
                     session.add(Certificate(id=1, number="lost", year=2000))
                     await session.execute(update(Skill).values(level=1))
                     raise ZeroDivisionError
+
+            with pytest.raises(ZeroDivisionError):
+                await body()
             session.add(Certificate(id=2, number="kept", year=2000))
             await session.execute(update(Skill).values(level=2))
         await session.commit()
@@ -168,12 +188,16 @@ async def test_savepoints_within_an_act_are_the_apps_own(desk):
         async with desk.journal.act(session, group="g", point=1) as act:
             async with session.begin_nested():
                 session.add(Skill(id=1, title="kept"))
-            with pytest.raises(IntegrityError):
+
+            async def body():
                 async with session.begin_nested():
                     session.add(Certificate(id=1, number="A", year=2000))
                     await session.flush()
                     session.add(Certificate(id=2, number="A", year=2000))
                     await session.flush()
+
+            with pytest.raises(IntegrityError):
+                await body()
             session.add(Certificate(id=3, number="A", year=2000))
         await session.commit()
     assert [(row.table, row.key) for row in act.changes] == [("skill", {"id": 1}), ("certificate", {"id": 3})]
@@ -183,10 +207,14 @@ async def test_savepoints_within_an_act_are_the_apps_own(desk):
 
 async def test_a_commit_within_an_act_is_refused(desk):
     async with desk.session() as session:
-        with pytest.raises(UsageError) as caught:
+
+        async def body():
             async with desk.journal.act(session, group="g", point=1):
                 session.add(Skill(id=1, title="lost"))
                 await session.commit()
+
+        with pytest.raises(UsageError) as caught:
+            await body()
         assert caught.value.code == "journal.ended"
         session.add(Skill(id=2, title="after it"))
         await session.commit()
@@ -210,12 +238,16 @@ async def test_a_commit_that_the_body_swallows_changes_nothing(desk):
 async def test_a_rollback_within_an_act_is_refused(desk):
     async with desk.session() as session:
         session.add(Skill(id=1, title="pending"))
-        with pytest.raises(UsageError) as caught:
+
+        async def body():
             async with desk.journal.act(session, group="g", point=1):
                 session.add(Skill(id=2, title="lost"))
                 await session.rollback()
                 session.add(Skill(id=3, title="nobody would see it"))
                 await session.flush()
+
+        with pytest.raises(UsageError) as caught:
+            await body()
         assert caught.value.code == "journal.ended"
         await session.commit()
     assert desk.dump("skill") == {"skill": []}
@@ -225,11 +257,15 @@ async def test_a_rollback_within_an_act_is_refused(desk):
 async def test_a_flush_that_failed_can_not_be_passed_over(desk):
     async with desk.session() as session:
         session.add(Certificate(id=1, number="A", year=2000))
-        with pytest.raises(UsageError) as caught:
+
+        async def body():
             async with desk.journal.act(session, group="g", point=1):
                 session.add(Certificate(id=2, number="A", year=2000))
                 with pytest.raises(IntegrityError):
                     await session.flush()
+
+        with pytest.raises(UsageError) as caught:
+            await body()
         assert caught.value.code == "journal.ended"
         await session.commit()
     assert desk.stranger("SELECT id FROM certificate") == [(1,)]
@@ -293,10 +329,14 @@ async def test_a_table_that_can_not_be_journaled_is_refused_by_name_unless_it_is
     desk.stranger("CREATE TABLE audit (what TEXT)")
     await desk.journal.install(desk.engine)
     async with desk.session() as session:
-        with pytest.raises(RefusedError) as caught:
+
+        async def body():
             async with desk.journal.act(session, group="g", point=1):
                 session.add(Skill(id=1, title="lost"))
                 await session.execute(text("INSERT INTO audit VALUES ('a')"))
+
+        with pytest.raises(RefusedError) as caught:
+            await body()
         assert caught.value.code == "rows.unjournaled"
         assert "audit" in caught.value.message
         await session.commit()

@@ -85,12 +85,13 @@ class Act:
         """It is open no more."""
         self._opened, self.covering, self.ended = None, None, True
 
-    def journal(self, link: Link, ledger: AppLedger) -> None:
-        """Writes down what it has done so far."""
+    def journal(self, link: Link, ledger: AppLedger, *, last: bool) -> None:
+        """Writes down what it has done so far; the `last` time, for all acts of the transaction, nothing is
+        captured any more."""
         label = self._label
         id = ids.new() if self.ids else self.id
         entry = Entry(id, keeping.now(), label.group, label.point, label.tool, label.note)
-        changes = ledger.journal_captured(link, entry)
+        changes = ledger.journal_captured(link, entry, last=last)
         if changes:
             reader = Reader(ledger.dialect.name, ledger.catalog, ledger.rules)
             self._found.append((reader, changes))

@@ -55,6 +55,7 @@ class Core:
 
     def preview(self, target: Target, wish: Wish) -> Plan:
         """What a wish would come to."""
+        wish.require_named()
 
         def previewed(link: Link, ledger: AppLedger) -> Plan:
             begun = ledger.dialect.start(link)
@@ -68,6 +69,7 @@ class Core:
 
     def rewind(self, target: Target, wish: Wish) -> Rewound:
         """Does it. The objects of the session are expired then."""
+        wish.require_named()
         made: list[Rewinder] = []
 
         def rewound(link: Link, ledger: AppLedger) -> Rewound:
@@ -96,14 +98,15 @@ class Core:
 
     def forget(self, target: Target, wish: Wish) -> int:
         """Deletes the entries of a group from a point on."""
-        assert wish.group is not None
-        assert wish.point is not None
-        group, point = points.told(wish.group, "group"), wish.point
+        wish.require_named()
+        group = points.told(wish.group, "group")
 
         def forgotten(link: Link, ledger: AppLedger) -> int:
             mark = ledger.dialect.mark
             standing = keeping.standing(link, mark, group)
-            return keeping.forget(link, mark, group, points.vanishing(standing.first, point, wish.points))
+            return keeping.forget(
+                link, mark, group, points.vanishing(standing.first, wish.point, wish.points)
+            )
 
         return self._kept(target, forgotten)
 

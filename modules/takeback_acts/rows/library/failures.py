@@ -85,6 +85,16 @@ def missing() -> NotFoundError:
     )
 
 
+def schema_changed() -> ConflictError:
+    """Somebody made or changed tables while an act was open."""
+    return ConflictError(
+        "journal.schema",
+        "The schema changed within an act, so the journal may not have seen all of it.",
+        "Make and change tables outside of acts, and try again.",
+        retryable=True,
+    )
+
+
 def _failed(engine: str, why: str) -> TakebackError:
     return TakebackError(
         "journal.database",

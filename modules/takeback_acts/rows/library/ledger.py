@@ -29,9 +29,13 @@ class AppLedger(Ledger):
         if catalog is not self.catalog:
             self._known(catalog)
 
-    def journal_captured(self, link: Link, entry: Entry) -> list[Change]:
-        """Writes down what was captured since, if anything was."""
-        changes = self._captured(link, self.catalog)
+    def journal_captured(self, link: Link, entry: Entry, *, last: bool) -> list[Change]:
+        """Writes down what was captured since, if anything was; the `last` time nothing is captured any more.
+
+        Raises ConflictError `journal.schema`.
+        """
+        with self.dialect.ending(last=last):
+            changes = self._captured(link, self.catalog)
         if changes:
             self._add(link, entry, "act", changes, ())
         return changes

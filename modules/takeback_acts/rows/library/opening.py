@@ -36,7 +36,7 @@ def open_act(target: Session | Connection, book: Rulebook, act: Act) -> None:
 
     def prepared(link: Link) -> AppLedger:
         if outer is not None:
-            outer.journal(link, outer.opened.ledger)
+            outer.journal(link, outer.opened.ledger, last=False)
             return outer.opened.ledger
         ledger = at.ledger(link, book, connection.engine.pool)
         ledger.dialect.start(link)
@@ -66,7 +66,7 @@ def close_act(act: Act) -> None:
         _require_open(act)
         if opened.session is not None:
             opened.session.flush()
-        at.run(lambda link: _written(link, act, at, ledger))
+        at.run(lambda link: act.journal(link, ledger, last=len(at.acts) == 1))
         act.ended = True
         opened.savepoint.commit()
     except BaseException as error:
@@ -77,12 +77,6 @@ def close_act(act: Act) -> None:
         raise reason from error
     at.acts.remove(act)
     act.end()
-
-
-def _written(link: Link, act: Act, at: Station, ledger: AppLedger) -> None:
-    act.journal(link, ledger)
-    if len(at.acts) == 1:
-        ledger.dialect.disarm(link)
 
 
 def _require_open(act: Act) -> None:

@@ -16,7 +16,7 @@ _INT = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
 _LONGEST = 500
 
 
-def told(name: Name, what: str) -> str:
+def told(name: Name | None, what: str) -> str:
     """The text of a group or a point. Raises UsageError `journal.name`."""
     if isinstance(name, UUID):
         return str(name)
@@ -39,7 +39,7 @@ def _plain(text: str) -> bool:
     return len(text) <= _LONGEST and "\0" not in text
 
 
-def vanishing(first: Mapping[str, int], point: Name, points: Sequence[Name] | None) -> frozenset[str]:
+def vanishing(first: Mapping[str, int], point: Name | None, points: Sequence[Name] | None) -> frozenset[str]:
     """The points from one on, of those that acted; `first` has the number of each one's first act.
 
     A number has after it all that are greater. Of other names those are after it that acted first after it,

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
-from takeback_acts.rows.library.failures import missing
+from takeback_acts.rows.library.failures import missing, schema_changed
 from takeback_acts.rows.library.place import Place
-from takeback_acts.rows.postgres import capture, stamps
+from takeback_acts.rows.postgres import capture, stamps, triggers
 from takeback_acts.rows.postgres.dialect import PostgresDialect
 from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.postgres.types import SETTINGS
@@ -20,8 +21,10 @@ _DISARM = "SELECT pg_catalog.set_config('takeback.act', '', true)"
 # What `capture.arm` does, in the statement that looks at the schema.
 _ARMED = "pg_catalog.current_setting('takeback.spilt', true), " + ", ".join(
     f"pg_catalog.set_config('takeback.{name}', '{value}', true)"
-    for name, value in {"act": "takeback", "rows": "", "spilt": "", "seen": ""}.items()
+    for name, value in {"act": "takeback", "rows": "", "spilt": ""}.items()
 )
+_NEWEST = f", (SELECT s.newest FROM ({stamps.stamp_sql(())}) AS s(newest, armed, wider))"
+_DISARMED = ", pg_catalog.set_config('takeback.act', '', true)"
 _HOME = "SELECT pg_catalog.to_regclass('takeback_journal') IS NOT NULL"
 _DEFERRED = """
 SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, k.conname), ', ')
@@ -38,6 +41,7 @@ class AppPostgres(PostgresDialect):
     def __init__(self, place: Place, outside: Iterable[str]) -> None:
         super().__init__(frozenset(outside))
         self._place = place
+        self._ending: bool | None = None
 
     def known(self, link: Link) -> Catalog:
         """The tables, from the last time if somebody looked already."""
@@ -87,6 +91,24 @@ class AppPostgres(PostgresDialect):
                 self._place.installed = catalog
         capture.arm(link, act_id)
 
+    def collect(self, link: Link, catalog: Catalog) -> list[Event]:
+        if self._ending is None:
+            return super().collect(link, catalog)
+        asking = _Asking(link, last=self._ending)
+        events = super().collect(asking, catalog)
+        if asking.newest != catalog.stamp:
+            raise schema_changed()
+        return events
+
+    @contextmanager
+    def ending(self, *, last: bool) -> Iterator[None]:
+        """While an act, or a part of one, is collected."""
+        self._ending = last
+        try:
+            yield
+        finally:
+            self._ending = None
+
     def disarm(self, link: Link) -> None:
         """Nothing is captured any more."""
         link.execute(_DISARM)
@@ -120,23 +142,49 @@ class AppPostgres(PostgresDialect):
         self._place.catalog = self._place.installed = None
 
 
-class _Watched:
-    """A link that tells whether anything was made."""
+class _Through:
+    """A link to another."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self.made = False
 
     @property
     def rowcount(self) -> int:
         return self._link.rowcount
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        self.made = self.made or "pg_advisory_xact_lock" in sql
         return self._link.execute(sql, params)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         return self._link.executemany(sql, rows)
+
+
+class _Watched(_Through):
+    """A link that tells whether anything was made."""
+
+    made = False
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self.made = self.made or "pg_advisory_xact_lock" in sql
+        return super().execute(sql, params)
+
+
+class _Asking(_Through):
+    """A link that asks, along with what was captured, for the newest table; and disarms the `last` time."""
+
+    newest = ""
+
+    def __init__(self, link: Link, *, last: bool) -> None:
+        super().__init__(link)
+        self._more = _NEWEST + (_DISARMED if last else "")
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        if sql != triggers.COLLECT:
+            return super().execute(sql, params)
+        row = super().execute(sql.rstrip() + self._more)[0]
+        width = 2 if self._more != _NEWEST else 1
+        self.newest = row[-width]
+        return [row[:-width]]
 
 
 def _set(link: Link, values: dict[str, str]) -> None:

@@ -34,6 +34,13 @@ class Wish:
     skip: bool = False
     force: bool = False
 
+    def require_named(self) -> None:
+        """Raises UsageError `journal.name` unless its group and points, or its undo, are names."""
+        if self.undo is None or self.group is not None:
+            points.told(self.group, "group")
+        if self.undo is None:
+            points.told(self.point, "point")
+
 
 class Rewinder:
     """Carries out one wish over a link. The caller keeps what was done, or takes it back."""
@@ -89,8 +96,6 @@ class Rewinder:
             raise missing()
         if self._wish.undo is not None:
             return self._undo(self._wish.undo)
-        assert self._wish.group is not None
-        assert self._wish.point is not None
         group = points.told(self._wish.group, "group")
         standing = keeping.standing(self._link, self._ledger.dialect.mark, group)
         chosen = points.vanishing(standing.first, self._wish.point, self._wish.points)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library.covering import Covering
+from takeback_acts.rows.library.failures import schema_changed
 from takeback_acts.rows.library.place import Place
 from takeback_acts.rows.sqlite import introspection
 from takeback_acts.rows.sqlite.dialect import SqliteDialect
@@ -23,6 +25,7 @@ class AppSqlite(SqliteDialect):
         self._place = place
         self._recursive: int | None = None
         self._covering: Covering | None = None
+        self._ending: bool | None = None
 
     # -- the schema ----------------------------------------------------------------------------------------
 
@@ -91,6 +94,23 @@ class AppSqlite(SqliteDialect):
         if covering is None or covering.catalog is not catalog or covering.recursive != recursive:
             covering = self._covering = self._capture = Covering(catalog, recursive=recursive)
         return covering
+
+    def collect(self, link: Link, catalog: Catalog) -> list[Event]:
+        if self._ending is not None and introspection.stamp(link) != catalog.stamp:
+            raise schema_changed()
+        events = super().collect(link, catalog)
+        if self._ending:
+            self.disarm(link)
+        return events
+
+    @contextmanager
+    def ending(self, *, last: bool) -> Iterator[None]:
+        """While an act, or a part of one, is collected."""
+        self._ending = last
+        try:
+            yield
+        finally:
+            self._ending = None
 
     def disarm(self, link: Link) -> None:
         """Takes all that captures away from the connection."""
