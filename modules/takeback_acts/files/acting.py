@@ -24,7 +24,8 @@ from takeback_acts.files.landmarks import Landmarks
 from takeback_acts.files.models import Effect
 from takeback_acts.files.paths import content, own, resource
 from takeback_acts.files.reading import Reader
-from takeback_acts.files.script import Item, Script
+from takeback_acts.files.script import Script
+from takeback_acts.files.steps import Item
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Seen
 from takeback_acts.files.windows import Windows

@@ -19,9 +19,9 @@ from takeback_acts.files.locks import Locks
 from takeback_acts.files.merge import is_text
 from takeback_acts.files.models import Delete, Done, Edit, MakeDir, Move, Write
 from takeback_acts.files.reading import Digester, Reader, digest
-from takeback_acts.files.script import Item
 from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.states import State
+from takeback_acts.files.steps import Item
 from takeback_acts.files.trees import NOTHING, Seen
 
 _Prepare = Callable[[Folders, Intake], Awaitable[tuple[Plan, str]]]

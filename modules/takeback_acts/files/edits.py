@@ -37,9 +37,9 @@ from takeback_acts.files.edit_rows import edit_row
 from takeback_acts.files.grouping import Back
 from takeback_acts.files.open_edits import Before, OpenEdit, OpenEdits
 from takeback_acts.files.reading import Digester
-from takeback_acts.files.script import Item
 from takeback_acts.files.settings import FilesSettings
 from takeback_acts.files.states import State
+from takeback_acts.files.steps import Item
 from takeback_acts.files.trees import NOTHING, Seen
 from takeback_acts.files.windows import Windows
 from takeback_core.undo import act

@@ -11,8 +11,8 @@ from takeback_acts.files.locks import Locks
 from takeback_acts.files.models import Laid, LayOut
 from takeback_acts.files.past import Archive
 from takeback_acts.files.reading import digest
-from takeback_acts.files.script import Item
 from takeback_acts.files.states import State
+from takeback_acts.files.steps import Item
 from takeback_acts.files.trees import NOTHING, Seen
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anyio import to_thread
 
 from takeback.context import Context
-from takeback.errors import ConflictError, NotFoundError, TakebackError, UsageError
+from takeback.errors import ConflictError, TakebackError, UsageError
 from takeback_acts.files import (
     accounts,
     attributes,
@@ -17,7 +17,7 @@ from takeback_acts.files import (
     itemlist,
     parts,
     paths,
-    roots,
+    requiring,
     staging,
 )
 from takeback_acts.files.acting import Actor, Carried, Plan
@@ -32,8 +32,8 @@ from takeback_acts.files.overlay import Overlay
 from takeback_acts.files.parts import Bonds
 from takeback_acts.files.passages import Passages
 from takeback_acts.files.reading import Digester, Reader
-from takeback_acts.files.script import Item
 from takeback_acts.files.settings import FilesSettings
+from takeback_acts.files.steps import Item
 from takeback_acts.files.trees import NOTHING, Seen
 
 
@@ -56,7 +56,7 @@ class Restorer:
         bonds = Bonds(args.items if args.only is not None else ())
         if args.only is not None:
             args = args.model_copy(update={"items": parts.chosen(args.items, args.only)})
-        targets = [_path(ctx, args.root, item) for item in args.items]
+        targets = [requiring.target(ctx, args.root, item) for item in args.items]
         await self._interrupted.require_none(targets)
         async with self._locks.hold(targets):
             intake = self._actor.intake(accounts.UNDO)
@@ -85,7 +85,7 @@ class Restorer:
         cases = await self._cases(args, targets, folders, overlay, None if ctx.dry_run else intake)
         bonds.part(cases)
         if not ctx.dry_run:
-            _require_expected(ctx, cases)
+            requiring.require_expected(ctx, cases)
             await intake.durable()
         supply = self._actor.supply({**intake.small, **overlay.data})
         pushed = Pushed([Moved(paths.parse(one.git)[0], one.ref, one.old, one.new) for one in args.refs])
@@ -96,7 +96,7 @@ class Restorer:
         if ctx.dry_run:
             _note(overlay, cases, judge)
             return Restored(effects=effects)
-        _require_possible(cases)
+        requiring.require_possible(cases)
         carried = await self._carry_out(ctx, args, cases, judge, intake, folders)
         if carried is None:
             return Restored(effects=effects)
@@ -168,26 +168,7 @@ class Restorer:
         except ConflictError as error:
             if error.code != "files.changed":
                 raise
-            raise _changed(error.message) from error
-
-
-def _path(ctx: Context, root: str, item: Back) -> bytes:
-    """The canonical path of an item, which must be within every limit there is."""
-    top, _ = paths.parse(root)
-    path, whole = paths.parse(item.resource)
-    if whole or path == b"/":
-        raise UsageError(
-            "files.path", f"{item.resource} names no entry", "Name a file or folder without a last `/`."
-        )
-    if not paths.beneath(path, top):
-        raise roots.outside(path)
-    if item.source is not None:
-        ctx.confine(paths.resource(paths.parse(item.source)[0]))
-    ctx.confine(paths.own(path) if item.own else paths.resource(path))
-    if not item.own and "dir" in (item.before.kind, item.after.kind):
-        ctx.confine(paths.content(path))
-    roots.require(ctx.scope, path)
-    return path
+            raise requiring.changed(error.message) from error
 
 
 def _pair(cases: Sequence[Case]) -> None:
@@ -202,26 +183,6 @@ def _pair(cases: Sequence[Case]) -> None:
                 "files.source", f"{case.back.source} is no other item of this restore", "List it once."
             )
         case.source, source.goes_to = source, case
-
-
-def _require_expected(ctx: Context, cases: Sequence[Case]) -> None:
-    """Raises ConflictError `undo.changed` unless every path has the version that the plan counted on."""
-    if ctx.confined_to is None:
-        return
-    for case in cases:
-        now, path = case.now.state, case.spot.path
-        found = {paths.resource(path): now.version, paths.content(path): now.content_version}
-        if case.back.own:
-            found = {paths.own(path): now.own_version}
-        for name, version in found.items():
-            if ctx.confined_to.get(name, version) != version:
-                raise _changed(f"{paths.shown(path)} has changed since the plan was made")
-
-
-def _changed(message: str) -> ConflictError:
-    return ConflictError(
-        "undo.changed", message, "Preview the undo again; nothing was changed.", retryable=True
-    )
 
 
 def _decide(judge: Judge, cases: Sequence[Case]) -> None:
@@ -243,28 +204,6 @@ def _note(overlay: Overlay, cases: Sequence[Case], judge: Judge) -> None:
             overlay.dress(case.spot.path, case.want.state)
         else:
             overlay.put(case.spot.path, case.want)
-
-
-def _require_possible(cases: Sequence[Case]) -> None:
-    blocked = [case for case in cases if case.blocked]
-    if not blocked:
-        return
-    effects = [effect.model_dump() for case in blocked for effect in case.effects()]
-    first = blocked[0]
-    name = paths.shown(first.spot.path)
-    if all(case.action == "gone" for case in blocked):
-        raise NotFoundError(
-            "files.blob_missing",
-            f"{name} can't be put back: {first.reason}",
-            "What it held is not kept any more; nothing was changed.",
-            data={"effects": effects},
-        )
-    raise ConflictError(
-        "files.conflict",
-        f"{name} can't be put back: {first.reason}",
-        "Nothing was changed. Look at the preview; the person can overwrite with force.",
-        data={"effects": effects},
-    )
 
 
 def _items(cases: Sequence[Case]) -> list[Item]:

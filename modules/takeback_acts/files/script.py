@@ -23,38 +23,9 @@ from takeback_acts.files.links import Links, follows
 from takeback_acts.files.paths import resource
 from takeback_acts.files.reading import Digester
 from takeback_acts.files.states import State
+from takeback_acts.files.steps import Item, Step, drawn_up
 from takeback_acts.files.supply import Supply
 from takeback_acts.files.trees import Seen
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A path on its way from `now`, as captured, to `want`; `source` is the path that it is moved from.
-
-    With `own` it is the entry by itself: its owner, and of a folder the mode.
-    """
-
-    spot: Spot
-    now: Seen
-    want: Seen
-    source: Spot | None = None
-    own: bool = False
-
-    @property
-    def is_tree(self) -> bool:
-        """Whether it is, or will be, a folder with all that it holds."""
-        return not self.own and "dir" in (self.now.state.kind, self.want.state.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One rename. What lies at `check` afterwards must be `expect`. `swap` exchanges both names."""
-
-    source: Spot
-    target: Spot
-    swap: bool = False
-    check: Spot | None = None
-    expect: State | None = None
 
 
 @dataclass
@@ -66,9 +37,9 @@ class Script:
     """
 
     items: Sequence[Item]
-    staged: list[tuple[Spot, Seen]] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    leftovers: list[tuple[Spot, Seen]] = field(default_factory=list)
+    staged: list[tuple[Spot, Seen]] = field(init=False)
+    steps: list[Step] = field(init=False)
+    leftovers: list[tuple[Spot, Seen]] = field(init=False)
     kept: list[Spot] = field(default_factory=list)
     undone: bool = True
     _verified: dict[Spot, Seen] = field(default_factory=dict)
@@ -84,16 +55,7 @@ class Script:
             for item in self.items
             if item.own
         )
-        moved_from = {item.source.path for item in self.items if item.source is not None}
-        for item in self.items:
-            if item.own:
-                continue
-            if item.source is None and item.spot.path not in moved_from:
-                self._put(item)
-        by_path = {item.spot.path: item for item in self.items if not item.own}
-        for item in self.items:
-            if item.source is not None:
-                self._move(by_path[item.source.path], item)
+        self.staged, self.steps, self.leftovers = drawn_up([item for item in self.items if not item.own])
         for step in self.steps:
             for temp, owner in ((step.source, step.target), (step.target, step.source)):
                 if staging.is_temporary(temp.name):
@@ -165,31 +127,6 @@ class Script:
                 for spot, seen in [*self.staged, *self.leftovers]
             ],
         }
-
-    def _put(self, item: Item) -> None:
-        """One path for itself: staged and swapped in, or moved out of the way."""
-        now, want = item.now.state, item.want.state
-        if now.same(want) and now.kind == "absent":
-            return
-        temp = staging.temporary(item.spot)
-        if want.kind != "absent":
-            self.staged.append((temp, item.want))
-        if now.kind == "absent":
-            self.steps.append(Step(temp, item.spot))
-            return
-        self.leftovers.append((temp, item.now))
-        if want.kind == "absent":
-            self.steps.append(Step(item.spot, temp, check=temp, expect=now))
-        else:
-            self.steps.append(Step(temp, item.spot, swap=True, check=temp, expect=now))
-
-    def _move(self, source: Item, target: Item) -> None:
-        """A path moved to another: what is there steps aside first, what the source gets comes last."""
-        if target.now.state.kind != "absent":
-            self._put(Item(target.spot, target.now, trees.NOTHING))
-        self.steps.append(Step(source.spot, target.spot, check=target.spot, expect=source.now.state))
-        if source.want.state.kind != "absent":
-            self._put(Item(source.spot, trees.NOTHING, source.want))
 
     def _stage(self, supply: Supply, home: Home) -> None:
         many = len(self.staged) > staging.FEW

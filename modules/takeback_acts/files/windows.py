@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from takeback_acts.files.paths import beneath, join, parse, resource
-from takeback_acts.files.script import Item
 from takeback_acts.files.states import ABSENT, told
+from takeback_acts.files.steps import Item
 
 if TYPE_CHECKING:
     import sqlite3

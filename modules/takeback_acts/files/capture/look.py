@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from takeback_acts.files.capture.bringing import Bringing
 from takeback_acts.files.capture.changes import Change, entry, held_folder
+from takeback_acts.files.capture.entrance import Entrance
 from takeback_acts.files.capture.findings import Findings
 from takeback_acts.files.capture.gather import Gather, Tools
 from takeback_acts.files.capture.inquiry import Asked, Inquiry
@@ -21,9 +22,9 @@ from takeback_acts.files.capture.marks import Own, mark, own_mark
 from takeback_acts.files.capture.node import Node, walk
 from takeback_acts.files.capture.repacking import Repacking
 from takeback_acts.files.capture.row import Row, Source, oid
-from takeback_acts.files.capture.tour import Placed, Tour
+from takeback_acts.files.capture.tour import Tour
 from takeback_acts.files.capture.tree import Tree
-from takeback_acts.files.passages import Passages, is_shut, true_mode
+from takeback_acts.files.passages import is_shut, true_mode
 
 _TRIES = 3
 
@@ -36,9 +37,8 @@ class Look:
         self.top = tree.top
         self._root = root
         self._tools = tools
-        self._passages = Passages()
-        self.tour = Tour(root, tree.top, self._let_in)
-        self._open_root()
+        self._entrance = Entrance(root, tree.top)
+        self.tour = Tour(root, tree.top, self._entrance.let_in)
         self.inquiry = Inquiry(self.tour)
         self._findings = Findings()
         self._edits: list[Callable[[], None]] = []
@@ -83,19 +83,7 @@ class Look:
     def close(self) -> None:
         """Lets go of every folder."""
         self.tour.close()
-        self._passages.close()
-
-    def _let_in(self, folder: int, node: Placed) -> bool:
-        """Opens a folder that was shut since it was known: what it holds is known, and may differ."""
-        if not isinstance(node, Node) or is_shut(node.own[0]):
-            return False
-        found = os.stat(node.name, dir_fd=folder, follow_symlinks=False)
-        return own_mark(found)[1:3] == node.own[1:3] and self._passages.open(folder, node.name)
-
-    def _open_root(self) -> None:
-        with contextlib.suppress(OSError):
-            if is_shut(os.fstat(self._root).st_mode) and not is_shut(self._tree.top.own[0]):
-                self._passages.open_handle(self._root)
+        self._entrance.close()
 
     def _folder(self, folder: int, node: Node, asked: Asked) -> None:
         if asked.own is not None or asked.mode:
