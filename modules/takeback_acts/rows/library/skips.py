@@ -41,24 +41,21 @@ class Skips:
     def widen(self, effects: Iterable[Effect]) -> bool:
         """Takes conflicts in; whether that was anything new."""
         before = self._size()
+        parts, rows = frozenset(self.parts), frozenset(self.rows)
         for effect in effects:
-            self._take_in(effect)
+            table, key = effect.table, effect.key
+            if not key:
+                self._take_in_constraint(effect)
+            elif table not in self.catalog.tables or (table, key) in rows:
+                self.tables.add(table)
+            elif effect.action == "gone" or (table, key, effect.column) in parts:
+                self.rows.add((table, key))
+            else:
+                self.parts.add((table, key, effect.column))
         return self._size() > before
 
     def _size(self) -> int:
         return len(self.parts) + len(self.rows) + len(self.tables) + len(self.still)
-
-    def _take_in(self, effect: Effect) -> None:
-        table, key = effect.table, effect.key
-        part = (table, key, effect.column)
-        if not key:
-            self._take_in_constraint(effect)
-        elif table not in self.catalog.tables:
-            self.tables.add(table)
-        elif effect.action == "gone" or part in self.parts:
-            self.tables.add(table) if (table, key) in self.rows else self.rows.add((table, key))
-        else:
-            self.parts.add(part)
 
     def _take_in_constraint(self, effect: Effect) -> None:
         named = self._foreign_key(effect)
