@@ -30,7 +30,7 @@ class Connection:
             wait=settings.wait_seconds,
         )
         self.rules = declared.rules(settings, name)
-        self.names = Names(address.engine, name, self.rules.derived)
+        self.names = Names(address.engine, name, self.rules.derived, self.rules.deltas)
         self._ledger: tuple[Catalog, Ledger] | None = None
 
     def ledger(self, session: Session) -> Ledger:

@@ -41,14 +41,15 @@ def _one(sheet: Sheet, place: int, before: Image, after: Image, now: Image, apar
     name = sheet.table.names[place]
     if same(now[place], after[place]):
         return Verdict("merge" if apart else "restore", before[place])
+    if name in sheet.deltas and sheet.table.columns[place].type not in _INEXACT:
+        # Also where it is as it was before: others made it so, and what the act added is still in it.
+        value = _less(now[place], before[place], after[place])
+        if value is not None:
+            return Verdict("merge", value, "difference")
     if same(now[place], before[place]):
         return Verdict("skip", before[place], "unchanged")
     if name in sheet.derived:
         return Verdict("skip", now[place], "derived")
-    if name in sheet.deltas and sheet.table.columns[place].type not in _INEXACT:
-        value = _less(now[place], before[place], after[place])
-        if value is not None:
-            return Verdict("merge", value, "difference")
     return Verdict("conflict", before[place], "changed since")
 
 

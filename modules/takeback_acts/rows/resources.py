@@ -83,13 +83,22 @@ def _tagged(value: Value) -> object:
 class Names:
     """Writes and reads the names of one database's rows, and tells what changes touch.
 
-    `derived` are columns by table that are no part of a row's version.
+    `derived` are columns by table that are no part of a row's version. `deltas` are counters: a number that
+    others have brought to what it was before an act still has in it what the act added, so no counter ever
+    has the version that the act is said to have found.
     """
 
-    def __init__(self, engine: str, database: str, derived: Mapping[str, Collection[str]]) -> None:
+    def __init__(
+        self,
+        engine: str,
+        database: str,
+        derived: Mapping[str, Collection[str]],
+        deltas: Mapping[str, Collection[str]],
+    ) -> None:
         self._engine = engine
         self._database = database
         self._derived = derived
+        self._deltas = deltas
 
     def row(self, table: Table, key: Key) -> str:
         """The name of a row as a whole."""
@@ -135,10 +144,11 @@ class Names:
         old = None if before is None else table.identify(table.key_of(before))
         new = None if after is None else table.identify(table.key_of(after))
         if before is not None and after is not None and old == new and new is not None:
+            counters = self._deltas.get(table.name, ())
             for name in changed(table, change):
                 place = table.index(name)
-                found = version_of_cell(before[place]), version_of_cell(after[place])
-                yield self.cell(table, new, name), *found
+                was, becomes = version_of_cell(before[place]), version_of_cell(after[place])
+                yield self.cell(table, new, name), f"less:{was}" if name in counters else was, becomes
             return
         if old is not None:
             yield self.row(table, old), self.version(table, before, ""), ABSENT
