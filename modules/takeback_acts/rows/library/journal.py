@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -85,7 +86,12 @@ class Journal:
         """
         target = _target(session)
         act = self._core.act(group, point, tool, note)
-        await carried(target, lambda sync: self._core.open(sync, act))
+        try:
+            await carried(target, lambda sync: self._core.open(sync, act), shielded=True)
+        except asyncio.CancelledError:
+            if act.alive:
+                await carried(target, lambda sync: opening.drop_act(act), shielded=True)
+            raise
         try:
             yield act
         except BaseException as error:
