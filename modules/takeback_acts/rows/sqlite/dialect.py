@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from takeback.errors import ConflictError, RefusedError
 from takeback_acts.rows.changes import Change, Event
@@ -16,7 +18,9 @@ from takeback_acts.rows.sqlite.link import SqliteLink, undecodable
 from takeback_acts.rows.tables import Catalog, Column, Image, Key, Table, Value
 
 _AT_ONCE = 500
+_MANY = 500
 _SPARE = 1 << 61
+Row = TypeVar("Row", bound="tuple[Value, ...]")
 
 _JOURNAL = """
 CREATE TABLE IF NOT EXISTS main.takeback_journal (
@@ -71,6 +75,7 @@ class SqliteDialect:
         if not link.ready:
             link.execute("PRAGMA foreign_keys = ON")
             link.execute("PRAGMA temp_store = MEMORY")
+            link.execute("PRAGMA cache_size = -32768")
             link.ready = True
         link.execute("BEGIN IMMEDIATE")
 
@@ -141,7 +146,7 @@ class SqliteDialect:
     def read(self, link: Link, table: Table, keys: Iterable[Key], *, lock: bool = False) -> dict[Key, Image]:
         wanted = list(keys)
         if not table.folds:
-            rows = list(self._rows(link, _own(table), wanted))
+            rows = list(self._rows(link, _own(table), _in_order(wanted)))
             found = dict(zip(table.keys_of(rows), rows, strict=True))
             if found.keys() <= set(wanted):
                 return found
@@ -158,7 +163,7 @@ class SqliteDialect:
             self._read_singly(link, _own(table), asked.values(), found)
         return found
 
-    def _rows(self, link: Link, table: SqliteTable, keys: list[Key]) -> Iterable[Image]:
+    def _rows(self, link: Link, table: SqliteTable, keys: Sequence[Key]) -> Iterable[Image]:
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             try:
@@ -187,10 +192,14 @@ class SqliteDialect:
         for key, values in sets:
             alike.setdefault(tuple(values), []).append((*values.values(), *key))
         for columns, rows in alike.items():
-            link.executemany(statements.update(_own(table), columns), rows)
+            ordered: Sequence[tuple[Value, ...]] = rows
+            if not _refers_to_itself(table):
+                ordered = _in_order(rows, itemgetter(slice(len(columns), None)))
+            link.executemany(statements.update(_own(table), columns), ordered)
 
     def delete(self, link: Link, table: Table, keys: Sequence[Key]) -> None:
-        link.executemany(statements.delete(_own(table)), keys)
+        ordered = keys if _refers_to_itself(table) else _in_order(keys)
+        link.executemany(statements.delete(_own(table)), ordered)
 
     def defaults(self, link: Link, table: Table, columns: Sequence[str]) -> tuple[Value, ...]:
         if not columns:
@@ -202,6 +211,21 @@ class SqliteDialect:
         found: tuple[Value, ...] = link.execute("SELECT * FROM temp.takeback_default")[0]
         link.execute("DROP TABLE temp.takeback_default")
         return found
+
+
+def _refers_to_itself(table: Table) -> bool:
+    """Whether rows of the table may depend on one another, so that their order is not ours to choose."""
+    return any(key.to == table.name for key in table.foreign_keys)
+
+
+def _in_order(rows: Sequence[Row], key: Callable[[Row], Any] | None = None) -> Sequence[Row]:
+    """Many rows in the order they lie in the file, so that no page is asked for twice."""
+    if len(rows) < _MANY:
+        return rows
+    try:
+        return sorted(rows, key=key)
+    except TypeError:
+        return rows
 
 
 def _own(table: Table) -> SqliteTable:

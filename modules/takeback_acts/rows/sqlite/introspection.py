@@ -42,11 +42,15 @@ class Index:
 
 @dataclass(frozen=True)
 class SqliteTable(Table):
-    """A table with what only SQLite has: indexes by collation, and constraints that say what a conflict
-    does."""
+    """A table with what only SQLite has.
+
+    `indexes` by collation; `resolves` where a constraint says itself what a conflict does; `triggered` where
+    the person has triggers, on any table.
+    """
 
     indexes: tuple[Index, ...] = ()
     resolves: bool = False
+    triggered: bool = True
     texts: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -64,7 +68,7 @@ def catalog(link: Link) -> SqliteCatalog:
     made = dict(link.execute("SELECT name, coalesce(sql, '') FROM main.sqlite_schema WHERE type = 'table'"))
     names = {name: kind for name, kind in listed if not name.lower().startswith(("sqlite_", OURS)) and name}
     triggers = _triggers(link)
-    tables: dict[str, Table] = {}
+    tables: dict[str, SqliteTable] = {}
     refused: dict[str, str] = {}
     canon = {name.lower(): name for name in names}
     for name in sorted(names):
@@ -78,7 +82,7 @@ def catalog(link: Link) -> SqliteCatalog:
         else:
             tables[name] = table
     watched = tuple(name for name in refused if names[name] == "table")
-    return SqliteCatalog(_complete(tables), refused, version, watched, bool(triggers))
+    return SqliteCatalog(_complete(tables, bool(triggers)), refused, version, watched, bool(triggers))
 
 
 def stamp(link: Link) -> str:
@@ -194,11 +198,13 @@ def _reason(table: SqliteTable | None) -> str:
     return ""
 
 
-def _complete(tables: dict[str, Table]) -> dict[str, Table]:
+def _complete(tables: dict[str, SqliteTable], triggered: bool) -> dict[str, Table]:
     """Foreign keys with the columns they mean, by the names that the other table has for them."""
     return {
         name: replace(
-            table, foreign_keys=tuple(_aimed(key, tables.get(key.to)) for key in table.foreign_keys)
+            table,
+            foreign_keys=tuple(_aimed(key, tables.get(key.to)) for key in table.foreign_keys),
+            triggered=triggered,
         )
         for name, table in tables.items()
     }

@@ -56,19 +56,25 @@ def _insert(table: SqliteTable) -> str:
     names = [column.name for column in table.writable]
     columns = ", ".join(map(quoted, names))
     return (
-        f"INSERT{_abort(table)} INTO main.{quoted(table.name)} ({columns})"
+        f"INSERT{_or(table)} INTO main.{quoted(table.name)} ({columns})"
         f" VALUES ({', '.join('?' * len(names))})"
     )
 
 
 def _update(table: SqliteTable, columns: tuple[str, ...]) -> str:
     sets = ", ".join(f"{quoted(name)} = ?" for name in columns)
-    return f"UPDATE{_abort(table)} main.{quoted(table.name)} SET {sets} WHERE {_key(table)}"
+    return f"UPDATE{_or(table)} main.{quoted(table.name)} SET {sets} WHERE {_key(table)}"
 
 
-def _abort(table: SqliteTable) -> str:
-    """A constraint that replaces rows, or passes them over, must fail when something is given back. Elsewhere
-    nothing is said: it would decide also for what the person's triggers do."""
+def _or(table: SqliteTable) -> str:
+    """What a broken constraint does. One that replaces rows, or passes them over, must fail when something is
+    given back; but what is said here decides for the person's triggers too, so with them no more is said.
+
+    A row is checked before it is written, and FAIL spares SQLite to keep, for every statement within a
+    savepoint, all the pages that it writes.
+    """
+    if not table.triggered:
+        return " OR FAIL"
     return " OR ABORT" if table.resolves else ""
 
 
