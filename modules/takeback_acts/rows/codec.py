@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from takeback.errors import TakebackError
 from takeback_acts.rows.changes import Change
 from takeback_acts.rows.tables import Image, Table
 
@@ -28,7 +30,22 @@ def encode(changes: Iterable[Change], tables: Mapping[str, Table]) -> str:
 
 def decode(text: str) -> list[Change]:
     """What `encode` was given."""
-    return [Change(line[0], *images(line)) for line in _DECODER.decode(text)]
+    with reading():
+        return [Change(line[0], *images(line)) for line in _DECODER.decode(text)]
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Within it an entry is read that somebody may have changed. Raises TakebackError
+    `rows.entry_damaged`."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise TakebackError(
+            "rows.entry_damaged",
+            "An entry of the journal in the database can't be read: it was changed there, or is damaged.",
+            "Nothing was changed. That act can't be taken back; others can, one by one.",
+        ) from error
 
 
 def decode_all(texts: Sequence[str]) -> list[list[Line]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from takeback_acts.rows import summaries
+from takeback_acts.rows import codec, summaries
 from takeback_acts.rows.entries import Stored
 from takeback_acts.rows.models import Happening, Touched
 from takeback_acts.rows.resources import Names, Triple
@@ -30,10 +30,10 @@ def happening(database: str, stored: Stored, names: Names, catalog: Catalog) -> 
 
 def _as_it_was(stored: Stored, catalog: Catalog) -> Catalog:
     """The tables of an entry, with the columns that they had."""
-    shapes: dict[str, dict[str, Any]] = json.loads(stored.shapes)
-    return Catalog(
-        {name: _table(name, shape, catalog.tables.get(name)) for name, shape in shapes.items()}, {}
-    )
+    with codec.reading():
+        shapes: dict[str, dict[str, Any]] = json.loads(stored.shapes)
+        tables = {name: _table(name, shape, catalog.tables.get(name)) for name, shape in shapes.items()}
+    return Catalog(tables, {})
 
 
 def _table(name: str, shape: dict[str, Any], now: Table | None) -> Table:

@@ -221,21 +221,26 @@ class Ledger:
 
     def _steps(self, link: Link, entries: Sequence[Stored], overlay: Overlay) -> list[list[Step]]:
         """What each entry changed, with every row read that may be looked at, all of a table at once."""
-        lines = codec.decode_all([each.text for each in entries])
         keys: dict[str, dict[Key, None]] = {}
+        with codec.reading():
+            made = list(self._read(link, entries, keys))
+        for name, wanted in keys.items():
+            if wanted:
+                overlay.load(link, self.dialect, name, wanted)
+        return made
+
+    def _read(
+        self, link: Link, entries: Sequence[Stored], keys: dict[str, dict[Key, None]]
+    ) -> Iterator[list[Step]]:
+        lines = codec.decode_all([each.text for each in entries])
         shapes, fits = "", self._reader.fits("{}")
-        made = []
         for each, own in zip(entries, lines, strict=True):
             if each.shapes != shapes:
                 shapes = each.shapes
                 fits = self._reader.fits(shapes)
                 for name in fits:
                     keys.setdefault(name, {})
-            made.append([self._step(link, fits[line[0]], line, keys[line[0]]) for line in own])
-        for name, wanted in keys.items():
-            if wanted:
-                overlay.load(link, self.dialect, name, wanted)
-        return made
+            yield [self._step(link, fits[line[0]], line, keys[line[0]]) for line in own]
 
     def _step(self, link: Link, fit: Fit, line: codec.Line, wanted: dict[Key, None]) -> Step:
         before, after = codec.images(line)
