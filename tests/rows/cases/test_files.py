@@ -32,8 +32,8 @@ class Desk(Bench):
 
     root = None
 
-    def agent(self, name="juno", *, session="s1", turn="t1"):
-        scope = Scope(roots=(str(self.root),), tables=("main.*",))
+    def agent(self, name="juno", *, session="s1", turn="t1", tables=("main.*",)):
+        scope = Scope(roots=(str(self.root),), tables=tables)
         return self.kernel.enter(f"mcp:agent:{name}", session=session, turn=turn, scope=scope)
 
     def all(self):

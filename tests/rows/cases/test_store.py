@@ -99,7 +99,7 @@ def test_54_a_journal_of_a_hundred_thousand_entries_answers_through_its_indexes(
     )
     if engine.name == "postgresql":
         engine.stranger("ANALYZE takeback_journal")
-    asked = []
+    asked: list[tuple[str, tuple[object, ...]]] = []
     _spied(engine.link, asked)
     assert engine.preview(act).clean
     engine.dialect.begin(engine.link)

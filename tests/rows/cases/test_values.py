@@ -6,12 +6,13 @@ what does not fit there is refused when it is written.
 """
 
 import sqlite3
+from typing import Any
 
 import pytest
 
 from takeback.errors import RefusedError, TakebackError
 
-VALUES = {
+VALUES: dict[str, dict[str, tuple[str, list[Any]]]] = {
     "sqlite": {
         "34_numbers": (
             "",
