@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from takeback import Kernel
-from tests.rows.proof.persons import Person, Rows, written
+from tests.rows.proof.persons import Rows, written
 
 LOG = "SELECT * FROM undo_acted ORDER BY seq"
 OPEN = ("pending", "undoing", "unknown")

@@ -16,7 +16,8 @@ SCHEMA = """
 CREATE TABLE account (id INTEGER PRIMARY KEY, owner TEXT NOT NULL UNIQUE, balance INTEGER NOT NULL);
 CREATE TABLE line (account INTEGER REFERENCES account (id) ON DELETE CASCADE, number INTEGER, what TEXT,
     PRIMARY KEY (account, number));
-CREATE TABLE memo (id TEXT PRIMARY KEY, account INTEGER REFERENCES account (id) ON DELETE SET NULL, body TEXT);
+CREATE TABLE memo (id TEXT PRIMARY KEY, account INTEGER REFERENCES account (id) ON DELETE SET NULL,
+    body TEXT);
 CREATE TABLE trace (id {number}, what TEXT);
 INSERT INTO account VALUES (1, 'ada', 100), (2, 'bob', 50), (3, 'cyd', 7);
 INSERT INTO line VALUES (1, 1, 'one'), (1, 2, 'two'), (2, 1, 'uno');

@@ -9,7 +9,8 @@ from tests.rows.proof.stage import stage
 
 
 def test_what_an_act_added_is_taken_away_though_the_number_is_as_before(engine):
-    engine.schema("CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER)", "INSERT INTO stock VALUES (1, 10)")
+    engine.schema("CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER)")
+    engine.schema("INSERT INTO stock VALUES (1, 10)")
     engine.rules = Rules(deltas={"stock": frozenset({"n"})})
     act = engine.act("UPDATE stock SET n = n + 5")
     engine.stranger("UPDATE stock SET n = n - 5")
