@@ -33,6 +33,7 @@ class Participant:
         self._entries: list[str] = []
         self._unsure = False
         self._holds = False
+        self._doomed: BaseException | None = None
         self._session: Session | None = None
 
     async def open(self) -> None:
@@ -54,6 +55,15 @@ class Participant:
         self._begun.append((ctx, opened))
         self._entries.append(entry)
 
+    def doom(self, error: BaseException) -> None:
+        """Note that a step changed rows of which the log could not be told: nothing of it may stand."""
+        self._doomed = error
+
+    async def prepare(self) -> None:
+        """Say no where not all that was changed could be taken back again."""
+        if self._doomed is not None:
+            raise told.unrecorded(self.connection.name) from self._doomed
+
     async def commit(self) -> None:
         """Commit, then confirm what was begun; where it raises, nothing of it stands."""
         faults.point("rows.deciding")
@@ -66,7 +76,11 @@ class Participant:
         begun, self._begun = self._begun, []
         self._let_go()
         for ctx, opened in begun:
-            await confirm(ctx, opened)
+            try:
+                await confirm(ctx, opened)
+            except TakebackError:
+                # It stands by now, whatever the log says; the journal, which is asked then, knows.
+                await abandon(ctx, opened)
 
     async def rollback(self) -> None:
         """Roll back, and abandon what was begun."""

@@ -111,14 +111,18 @@ class Restorer:
         took = await participant.run(partial(self._take_back, ctx, connection, args, entry))
         if ctx.dry_run or took.outcome is None:
             return Restored(effects=took.effects)
-        opened = await begin(
-            ctx,
-            tool="rows.restore",
-            input={"database": connection.name},
-            summary=took.outcome.summary,
-            inverse=("rows.restore", {"database": connection.name, "entry": entry.id, "only": None}),
-            touched=took.outcome.touched,
-        )
+        try:
+            opened = await begin(
+                ctx,
+                tool="rows.restore",
+                input={"database": connection.name},
+                summary=took.outcome.summary,
+                inverse=("rows.restore", {"database": connection.name, "entry": entry.id, "only": None}),
+                touched=took.outcome.touched,
+            )
+        except BaseException as error:
+            participant.doom(error)
+            raise
         participant.counts(ctx, opened, entry.id)
         return Restored(effects=took.effects, act=opened.id)
 

@@ -168,3 +168,13 @@ def ended(database: str) -> TakebackError:
         f"A statement on database {database} was ended before it was through; nothing was changed",
         "Ask for less at once, or raise [rows] statement_seconds.",
     )
+
+
+def unrecorded(database: str) -> TakebackError:
+    """An undo changed rows, but what would take that back could not be written down."""
+    return TakebackError(
+        "rows.unrecorded",
+        f"What an undo changed in database {database} could not be recorded, so it was left as it was",
+        "Try again; the error before this one says what was in the way.",
+        retryable=True,
+    )
