@@ -223,7 +223,8 @@ class Restore(_In):
 class Effect(BaseModel):
     """What happens to one resource; `version` is the one it has afterwards.
 
-    `constraint` names what the database would not have had broken.
+    `constraint` names what the database would not have had broken. `now` and `then` are the value before and
+    after, of a row as a whole its columns; of a conflict `base` is what the act left there.
     """
 
     resource: str
@@ -231,6 +232,9 @@ class Effect(BaseModel):
     reason: str = ""
     version: str = ""
     constraint: str = ""
+    now: Any = None
+    then: Any = None
+    base: Any = None
 
 
 class Restored(BaseModel):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from takeback import moments
 from takeback.context import Context
 from takeback.errors import ConflictError, NotFoundError, RefusedError, TakebackError
-from takeback_acts.rows import entered, failures, ids, looking, scopes
+from takeback_acts.rows import barring, entered, failures, ids, looking, scopes
 from takeback_acts.rows.acting import Outcome, outcome_of
 from takeback_acts.rows.changes import Change
 from takeback_acts.rows.connections import Connection, Connections
@@ -200,10 +200,10 @@ def _entry(found: list[Stored], database: str) -> Stored:
 
 
 def _happened(connection: Connection, entry: str, session: Session) -> Happening | None:
-    catalog = session.refresh()
-    ledger = connection.ledger(session)
-    found = session.snapshot(lambda link: ledger.entries(link, ids=[entry], live=False))
-    return entered.happening(connection.name, found[0], connection.names, catalog) if found else None
+    found = barring.settled(connection, session, [entry])
+    if not found:
+        return None
+    return entered.happening(connection.name, found[0], connection.names, session.catalog)
 
 
 def _require_expected(ctx: Context, connection: Connection, session: Session, names: list[str]) -> None:

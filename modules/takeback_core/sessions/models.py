@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -174,12 +174,17 @@ class Group(BaseModel):
 
 
 class Detail(BaseModel):
-    """What a roll-back of an act does to one resource, or why it leaves it as it is."""
+    """What a roll-back of an act does to one resource, or why it leaves it as it is.
+
+    `before` and `after` are its values now and then, where its owner tells them and the caller is no agent.
+    """
 
     act: str
     resource: str
     action: str
     reason: str
+    before: Any = None
+    after: Any = None
 
 
 class Previewed(BaseModel):

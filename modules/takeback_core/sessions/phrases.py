@@ -43,7 +43,14 @@ def grouped(plan: Any) -> list[Group]:
 def details(plan: Any) -> list[Detail]:
     """Every effect by itself, in the order in which they happen."""
     return [
-        Detail(act=step.act, resource=effect.resource, action=effect.action, reason=effect.reason)
+        Detail(
+            act=step.act,
+            resource=effect.resource,
+            action=effect.action,
+            reason=effect.reason,
+            before=effect.now,
+            after=effect.then,
+        )
         for step in plan.steps
         for effect in step.effects
     ]

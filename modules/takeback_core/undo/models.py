@@ -20,6 +20,10 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Only = Annotated[list[Resource], Field(max_length=10_000)]
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class _In(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -150,7 +154,8 @@ class Acts(BaseModel):
 class Effect(BaseModel):
     """What happens to one resource; `version` is the one it has afterwards, empty where unknown.
 
-    `holds` is how many entries come or go with a folder's content.
+    `holds` is how many entries come or go with a folder's content. Where an owner tells values, `now` is what
+    is there, `then` what will be, and of a conflict `base` what the act had left.
     """
 
     resource: str
@@ -158,6 +163,9 @@ class Effect(BaseModel):
     reason: str = ""
     version: str = ""
     holds: int | None = None
+    now: Any = Field(default=None, exclude_if=_is_none)
+    then: Any = Field(default=None, exclude_if=_is_none)
+    base: Any = Field(default=None, exclude_if=_is_none)
 
 
 class Conflict(BaseModel):

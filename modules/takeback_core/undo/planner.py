@@ -246,7 +246,7 @@ class _Drafting:
             planned.refusal = error
             planned.stop("not_undoable", f"{error.message} [{error.code}]")
             return
-        planned.step.effects = _effects(answer, planned.items)
+        planned.step.effects = _effects(answer, planned.items, valued=self._ctx.scope is None)
         planned.idle = bool(planned.step.effects) and all(
             one.action == "skip" for one in planned.step.effects
         )
@@ -306,7 +306,8 @@ def _share(name: str, row: Row) -> bool:
     )
 
 
-def _effects(answer: Any, touched: list[Touched]) -> list[Effect]:
+def _effects(answer: Any, touched: list[Touched], *, valued: bool) -> list[Effect]:
+    """The effects that an owner tells, with values only for who may see every one of them."""
     told = getattr(answer, "effects", None)
     if told is None:
         return [simple_effect(item) for item in touched]
@@ -317,6 +318,7 @@ def _effects(answer: Any, touched: list[Touched]) -> list[Effect]:
             reason=one.reason,
             version=getattr(one, "version", ""),
             holds=getattr(one, "holds", None),
+            **({kind: getattr(one, kind, None) for kind in ("now", "then", "base")} if valued else {}),
         )
         for one in told
     ]

@@ -21,7 +21,7 @@ from takeback_core.undo.models import Outcome
 from takeback_core.undo.records import record_of, results_of, run_row
 from takeback_core.undo.rows import Row
 from takeback_core.undo.runs import Past, RunRecord, release, standing_counters
-from takeback_core.undo.steps import Draft, PlannedStep, overtake
+from takeback_core.undo.steps import Draft, PlannedStep, overtake, unvalued
 
 # A run that outlives its lease has died or hangs; only another daemon on the same database would ask.
 _LEASE = timedelta(minutes=10)
@@ -75,7 +75,7 @@ class Runner(Inverter):
         record = record_of(chosen, draft)
         record.rewound = past
         if key is not None:
-            record.asked, record.plan = asked, draft.plan
+            record.asked, record.plan = asked, unvalued(draft.plan)
         run = await self._claim(ctx, chosen, record, run_row(ctx, record, tool, summary, actor_kind, key))
         faults.point("undo.claimed")
         try:

@@ -154,6 +154,16 @@ def overtake(known: dict[str, str], newer: dict[str, str]) -> None:
     known.update(newer)
 
 
+def unvalued(plan: Plan) -> Plan:
+    """A plan as the log keeps it: without the values that are somebody's data."""
+    bare = {"now": None, "then": None, "base": None}
+    steps = [
+        step.model_copy(update={"effects": [one.model_copy(update=bare) for one in step.effects]})
+        for step in plan.steps
+    ]
+    return plan.model_copy(update={"steps": steps})
+
+
 def unchanged(item: Touched, version: str) -> Effect:
     """The effect on a resource that is as it should be."""
     return Effect(resource=item.resource, action="skip", reason="unchanged", version=version)

@@ -56,3 +56,38 @@ async def test_a_rewind_takes_a_session_back_newest_first(bench):
     assert bench.dump() == before
     await bench.person().undo.redo(id=done.act)
     assert bench.sql("SELECT * FROM skill WHERE id = 2") == []
+
+
+async def test_a_plan_tells_the_person_values_and_agents_none(bench):
+    changed = await bench.agent().rows.update(table="skill", key=1, set={"level": 9})
+    gone = await bench.agent().rows.delete(table="tag", key="red")
+    made = await bench.agent().rows.insert(table="tag", row={"name": "green", "weight": 3.0})
+    effects: dict[str, tuple[object, object]] = {}
+    for act in (changed.act, gone.act, made.act):
+        (step,) = (await bench.person().undo.preview(id=act)).plan.steps
+        effects |= {one.resource: (one.now, one.then) for one in step.effects}
+    assert effects == {
+        "rows:main/skill/1/level": (9, 5),
+        "rows:main/tag/red/": (None, {"name": "red", "weight": 1.0}),
+        "rows:main/tag/green/": ({"name": "green", "weight": 3.0}, None),
+    }
+    (step,) = (await bench.agent().undo.preview(id=changed.act)).plan.steps
+    assert [(one.now, one.then) for one in step.effects] == [(None, None)]
+    assert "now" not in step.effects[0].model_dump()
+
+
+async def test_a_conflict_tells_what_is_there_what_was_and_what_would_be(bench):
+    changed = await bench.agent().rows.update(table="skill", key=1, set={"level": 9})
+    bench.sql("UPDATE skill SET level = 7 WHERE id = 1")
+    (step,) = (await bench.person().undo.preview(id=changed.act)).plan.steps
+    (effect,) = step.effects
+    assert (effect.action, effect.base, effect.now, effect.then) == ("conflict", 9, 7, 5)
+
+
+async def test_the_log_keeps_no_values_of_a_plan(bench):
+    changed = await bench.agent().rows.update(table="skill", key=1, set={"title": "Quechua"})
+    await bench.person().undo.run(id=changed.act, key="once")
+    kept = await bench.kernel.store.read(
+        lambda db: [tuple(row) for row in db.execute("SELECT * FROM undo_acted")]
+    )
+    assert "Quechua" not in str(kept)
