@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import httpx2
@@ -38,18 +39,18 @@ class Client:
         self.http = http
         self.user = user
 
-    async def ask(self, method: str, path: str, status: int = 200, **more):
+    async def ask(self, method: str, path: str, status: int = 200, **more: Any) -> Any:
         """Ask the app as the person; answers the JSON."""
         headers = {"X-User": str(self.user)}
         answer = await self.http.request(method, f"/v1/{path}", headers=headers, **more)
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    async def say(self, content: str) -> dict[str, int]:
+    async def say(self, content: str) -> Any:
         """Say something; answers the message and its run."""
         return await self.ask("POST", "chat/me/messages", json={"content": content})
 
-    async def work(self, run: int, tool: str, given, status: int = 200):
+    async def work(self, run: int, tool: str, given: object, status: int = 200) -> Any:
         """The assistant calls a tool in a run."""
         return await self.ask("POST", f"runs/{run}/{tool}", status, json=given)
 
@@ -57,18 +58,18 @@ class Client:
         """The assistant is through."""
         await self.work(run, "end", {"reply": reply})
 
-    async def turn(self, content: str, *calls: tuple[str, object]) -> tuple[int, list]:
+    async def turn(self, content: str, *calls: tuple[str, object]) -> tuple[int, list[Any]]:
         """A message and the calls it causes; answers the message's id and the calls' answers."""
         said = await self.say(content)
         answers = [await self.work(said["run"], tool, given) for tool, given in calls]
         await self.end(said["run"])
         return said["message"], answers
 
-    async def cv(self) -> dict[str, list]:
+    async def cv(self) -> Any:
         """The whole CV."""
         return await self.ask("GET", "cv")
 
-    async def edit(self, message: int, content: str, status: int = 200, **how):
+    async def edit(self, message: int, content: str, status: int = 200, **how: Any) -> Any:
         """Edit a message."""
         return await self.ask("PUT", f"chat/me/messages/{message}", status, json={"content": content, **how})
 
@@ -82,7 +83,7 @@ def url(request, tmp_path) -> str:
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{tmp_path / 'cv.db'}"
     server = request.getfixturevalue("postgres")
-    return server.url(server.fresh()).replace("+psycopg", "+asyncpg")
+    return str(server.url(server.fresh())).replace("+psycopg", "+asyncpg")
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ class World:
         """As after the edit, whose text may have been put in a second time where nothing fails any more."""
         if SCENARIOS[self.scenario].failures:
             return bool(world["messages"][-1] == ["m42", "make it junior", "due"])
-        return world == self.after
+        return bool(world == self.after)
 
     def _do(self, job: str, place: Path, kill: Point | None = None) -> tuple[bool, list[dict[str, Any]]]:
         place.mkdir(exist_ok=True)
