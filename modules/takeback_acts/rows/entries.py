@@ -27,6 +27,7 @@ COLUMNS = (
     "note",
 )
 _AT_ONCE = 400
+_BARRED = "barred"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class Journal:
         given = COLUMNS[1:]
         self._insert = f"INSERT INTO {TABLE} ({', '.join(given)}) VALUES ({', '.join([mark] * len(given))})"
         self._select = f"SELECT {columns} FROM {TABLE}"
+        self._by_id = f"{self._select} WHERE kind <> '{_BARRED}' AND id IN"
+        self._bar = f"{self._insert} ON CONFLICT (id) DO NOTHING"
         # The newest stays, so that no number is given twice.
         self._expire = f"DELETE FROM {TABLE} WHERE at < {mark} AND seq < (SELECT max(seq) FROM {TABLE})"
 
@@ -122,7 +125,7 @@ class Journal:
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
-            rows += link.execute(f"{self._select} WHERE id IN ({', '.join([self._mark] * len(part))})", part)
+            rows += link.execute(f"{self._by_id} ({', '.join([self._mark] * len(part))})", part)
         rows.sort(reverse=True)
         return list(map(Stored._make, rows))
 
@@ -153,6 +156,19 @@ class Journal:
             link.execute(f"{change} AND seq IN ({', '.join([self._mark] * len(part))})", (undo, *part))
             count += link.rowcount
         return count
+
+    def bar(self, link: Link, ids: Iterable[str], at: str) -> bool:
+        """Sees to it that entries which are not there never will be; false when one has come after all.
+
+        It waits for a transaction that is about to bring one, and one that comes later fails. What bars an
+        entry is a row under its id that is none of any act.
+        """
+        count = 0
+        wanted = list(ids)
+        for id in wanted:
+            link.execute(self._bar, (id, at, _BARRED, "", "", "", "{}", "[]", None, None, None))
+            count += link.rowcount
+        return count == len(wanted)
 
     def expire(self, link: Link, before: str) -> int:
         """Deletes entries that are older, but for the newest of all; how many."""

@@ -12,7 +12,7 @@ import anyio
 from takeback import faults
 from takeback.context import Context
 from takeback.errors import TakebackError
-from takeback_acts.rows import failures, told
+from takeback_acts.rows import barring, failures, told
 from takeback_acts.rows.acting import roll_back
 from takeback_acts.rows.connections import Connection
 from takeback_acts.rows.sessions.session import Session
@@ -104,9 +104,8 @@ class Participant:
         self._unsure = True
 
         def look(session: Session) -> bool:
-            ledger = self.connection.ledger(session)
             with failures.reported(self.connection.name, session.dialect):
-                return bool(ledger.entries(session.link, ids=self._entries))
+                return bool(barring.settled(self.connection, session, self._entries))
 
         found = await self.connection.worker.run(look, seconds=_SECONDS)
         self._unsure = False

@@ -95,6 +95,10 @@ class EngineHands:
 
         return self._do(take)
 
+    def close(self) -> None:
+        """Closes the connection."""
+        self.link.close()
+
     def _taken(self, stored: list[Any]) -> bool:
         undo = str(uuid.uuid4())
         if not self._ledger.take_back(self.link, stored, id=undo, at=AT).clean:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -40,22 +41,23 @@ def _crowd(person: Person, many: int, seed: int, *, libraries: bool) -> Counter[
         one.stdin.flush()
     went: Counter[str] = Counter()
     for one in crowd:
-        told, _ = one.communicate()
+        said, _ = one.communicate()
         assert one.returncode == 0
-        went += Counter(json.loads(told))
+        went += Counter(json.loads(said))
     return went
 
 
 def test_a_crowd_loses_nothing(person):
     many = 8 if person.engine == "postgresql" else 4
     first, dump = person.rows(), person.dump()
-    EngineHands(person, "first")  # makes the journal
+    EngineHands(person, "first").close()  # makes the journal
     went = _crowd(person, many, 7, libraries=person.engine == "postgresql")
     assert went["done"] > many * _OPERATIONS / 2, went
     journal = person.journal()
     assert any(entry["kind"] == "undo" for entry in journal)
     require_whole(journal, first, person.rows(), deltas=DELTAS)
     assert person.sql("SELECT sum(balance) FROM account") == [(157,)]
-    taken = EngineHands(person, "last").all_back()
+    with closing(EngineHands(person, "last")) as last:
+        taken = last.all_back()
     assert taken.clean, [effect for effect in taken.effects if effect.action in ("conflict", "gone")]
     assert person.dump() == dump

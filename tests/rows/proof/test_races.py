@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 
 import anyio
 import pytest
@@ -144,7 +145,7 @@ async def test_a_session_that_writes_while_it_is_rewound_is_wholly_before_or_aft
     async def write(writer: int) -> None:
         for number in range(writer * 100, writer * 100 + 5):
             row = {"account": 1, "number": 100 + number, "what": str(number)}
-            await _patiently(lambda row=row: opened.agent().rows.insert(table="line", row=row), went)
+            await _patiently(partial(opened.agent().call, "rows.insert", table="line", row=row), went)
 
     async def rewind() -> None:
         for _ in range(3):

@@ -1,0 +1,54 @@
+"""A commit that was on its way to the server when its process died comes true, or it never does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.rows.proof.lanes import Lane
+from tests.rows.proof.persons import Person
+
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND application_name = 'takeback' AND wait_event_type = 'Lock'"
+)
+_THERE = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND application_name = 'takeback'"
+)
+
+
+@pytest.fixture
+def lane(postgres, tmp_path) -> Iterator[Lane]:
+    made = Lane(tmp_path, "flight", postgres)
+    made.create()
+    yield made
+    made.close()
+
+
+def _until(person: Person, sql: str, count: int, over: threading.Event) -> None:
+    """Asks until so many are found, or it does not matter any more."""
+    with person.connect(role="postgres") as db:
+        while not over.is_set() and db.execute(sql.encode()).fetchone() != (count,):
+            pass
+
+
+def test_who_asks_the_journal_waits_for_what_is_on_its_way(lane):
+    """A stranger's lock keeps the journal's row, and with it the commit, on its way."""
+    lane.do("prepare", "acts")
+    person, over = lane.persons["main"], threading.Event()
+    with ThreadPoolExecutor(2) as pool, person.connect() as stranger:
+        stranger.autocommit = False
+        stranger.execute("LOCK TABLE takeback_journal IN SHARE MODE")
+        killed, _ = lane.do("act", "acts", ("commit.sent", 1))
+        assert killed
+        settling = pool.submit(lane.do, "reopen", "acts")
+        settling.add_done_callback(lambda _: over.set())
+        _until(person, _WAITING, 2, over)
+        stranger.commit()
+        settling.result()
+    _until(person, _THERE, 0, threading.Event())
+    lane.do("settle", "acts")
