@@ -8,7 +8,19 @@ from importlib import import_module
 
 import anyio
 
-NAMES = ("calls", "records", "writes", "restores", "blobs", "loopback", "growth", "client", "gate", "memory")
+NAMES = (
+    "calls",
+    "records",
+    "writes",
+    "restores",
+    "blobs",
+    "loopback",
+    "growth",
+    "client",
+    "gate",
+    "memory",
+    "journal",
+)
 
 _AS_THE_DAEMON = {"use_uvloop": True}
 

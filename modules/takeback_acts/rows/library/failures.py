@@ -16,14 +16,19 @@ class JournalConflict(ConflictError):  # noqa: N818
     """Something stands against taking it back, so nothing was done; `plan` says what, row by row."""
 
     def __init__(self, plan: Plan) -> None:
-        count = len(plan.conflicts)
-        super().__init__(
-            "journal.conflict",
-            f"Nothing was taken back: {count} {'thing stands' if count == 1 else 'things stand'} against it.",
-            "Look at `plan.conflicts`; skip_conflicts=True leaves them, force=True overwrites what it can.",
-            data={"conflicts": [conflict.place() for conflict in plan.conflicts]},
-        )
+        told = _conflicts(plan)
+        super().__init__(told.code, told.message, told.hint, data=told.data)
         self.plan = plan
+
+
+def _conflicts(plan: Plan) -> ConflictError:
+    count = len(plan.conflicts)
+    return ConflictError(
+        "journal.conflict",
+        f"Nothing was taken back: {count} {'thing stands' if count == 1 else 'things stand'} against it.",
+        "Look at `plan.conflicts`; skip_conflicts=True leaves them, force=True overwrites what it can.",
+        data={"conflicts": [conflict.place() for conflict in plan.conflicts]},
+    )
 
 
 @contextmanager
