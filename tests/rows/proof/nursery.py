@@ -100,7 +100,10 @@ class Job:
     async def _standing(self, opened: Stage) -> list[Any]:
         """What the log says of each act and undo, but for those that came to nothing."""
         return [
-            [row["role"], row["tool"], row["summary"], row["state"], await self._touched(opened, row["id"])]
+            [
+                *(row[name].replace(str(self.place), "") for name in ("role", "tool", "summary", "state")),
+                await self._touched(opened, row["id"]),
+            ]
             for row in await opened.rows()
             if row["state"] != "abandoned" and row["role"] != "counter"
         ]
