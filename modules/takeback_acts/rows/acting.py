@@ -21,6 +21,7 @@ from takeback_acts.rows.entries import Entry
 from takeback_acts.rows.gates import Gate
 from takeback_acts.rows.journal import Ledger
 from takeback_acts.rows.models import Done, RowKey
+from takeback_acts.rows.naming import Leaving, Naming
 from takeback_acts.rows.resources import Triple, parse
 from takeback_acts.rows.sessions.session import Session
 from takeback_core.undo import BegunAct, abandon, begin, confirm
@@ -59,9 +60,10 @@ class Actor:
     The intent is written to the log while the transaction runs, which waits for it before it commits.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, naming: Naming) -> None:
         self._connections = connections
         self._settings = connections.settings
+        self._naming = naming
 
     async def act(self, ctx: Context, name: str | None, plan: Plan) -> Done:
         """Does it. Raises what the database has against it, in takeback's words; nothing was changed then."""
@@ -84,8 +86,8 @@ class Actor:
     ) -> tuple[BegunAct, Outcome | None]:
         about = {"table": plan.table}
         entry = Entry(ids.new(), moments.stamp(), ctx.session or "", ctx.turn or "", plan.tool, about)
-        gate = Gate()
-        work = connection.worker.submit(partial(self._perform, ctx, connection, entry, plan, gate))
+        gate, files = Gate(), self._naming.of(ctx, connection.name, plan.tool, entry.id)
+        work = connection.worker.submit(partial(self._perform, ctx, connection, entry, plan, gate, files))
         opening = asyncio.ensure_future(self._begin(ctx, connection.name, entry, plan))
         try:
             opened = await asyncio.shield(opening)
@@ -94,14 +96,19 @@ class Actor:
             with anyio.CancelScope(shield=True):
                 await _over(work.future)
                 await self._let_go(ctx, opening)
+                await files.end(gone=False)
             raise
         gate.open()
         try:
             outcome = await connection.worker.outcome(work, seconds=self._settings.statement_seconds)
         except BaseException as error:
-            await self._settle(ctx, opened, work.future, error)
+            with anyio.CancelScope(shield=True):
+                await self._settle(ctx, opened, work.future, error)
+                await files.end(gone=_has_happened(work.future))
             raise
-        await self._close(ctx, opened, outcome)
+        with anyio.CancelScope(shield=True):
+            await self._close(ctx, opened, outcome)
+            await files.end(gone=True)
         return opened, outcome
 
     async def _begin(self, ctx: Context, database: str, entry: Entry, plan: Plan) -> BegunAct:
@@ -121,7 +128,7 @@ class Actor:
         self, ctx: Context, opened: BegunAct, future: asyncio.Future[Outcome | None], error: BaseException
     ) -> None:
         """Who was cancelled, or whose time was over, may have been through all the same."""
-        if future.done() and future.exception() is None:
+        if _has_happened(future):
             await self._close(ctx, opened, future.result())
             return
         if not isinstance(error, TakebackError) or error.code != "rows.unsure":
@@ -139,12 +146,19 @@ class Actor:
     # ------------------------------------------------------------------ on the worker's thread
 
     def _perform(
-        self, ctx: Context, connection: Connection, entry: Entry, plan: Plan, gate: Gate, session: Session
+        self,
+        ctx: Context,
+        connection: Connection,
+        entry: Entry,
+        plan: Plan,
+        gate: Gate,
+        files: Leaving,
+        session: Session,
     ) -> Outcome | None:
         with failures.reported(connection.name, session.dialect):
             session.begin()
             try:
-                outcome = self._write(ctx, connection, entry, plan, session)
+                outcome = self._write(ctx, connection, entry, plan, files, session)
                 if outcome is not None:
                     faults.point("rows.written")
                     gate.passing(self._settings.statement_seconds)
@@ -159,7 +173,13 @@ class Actor:
             return outcome
 
     def _write(
-        self, ctx: Context, connection: Connection, entry: Entry, plan: Plan, session: Session
+        self,
+        ctx: Context,
+        connection: Connection,
+        entry: Entry,
+        plan: Plan,
+        files: Leaving,
+        session: Session,
     ) -> Outcome | None:
         ledger: Ledger = connection.ledger(session)
         written = ledger.write(session.link, entry, lambda _: plan.body(session))
@@ -167,7 +187,9 @@ class Actor:
             return None
         self._require_allowed(ctx, connection.name, written.changes)
         session.require_captured()
-        return outcome_of(connection, session, written.changes, first=plan.table)
+        outcome = outcome_of(connection, session, written.changes, first=plan.table)
+        files.keep(written.changes, session.catalog, self._settings.statement_seconds)
+        return outcome
 
     def _require_allowed(self, ctx: Context, database: str, changes: Sequence[Change]) -> None:
         most = self._settings.most_changed
@@ -216,6 +238,11 @@ def roll_back(session: Session) -> None:
     """Leave everything as it was; what went wrong before is what must be heard."""
     with suppress(Exception):  # boundary: a connection that is gone has rolled back by itself
         session.dialect.rollback(session.link)
+
+
+def _has_happened(future: asyncio.Future[Outcome | None]) -> bool:
+    """Whether the transaction came to its end, whoever waited for it."""
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 async def _over(future: asyncio.Future[Any]) -> None:

@@ -10,6 +10,7 @@ from takeback_acts.rows.connecting import Connector
 from takeback_acts.rows.connections import Connections
 from takeback_acts.rows.databases import Databases
 from takeback_acts.rows.expiring import Expirer
+from takeback_acts.rows.naming import Naming
 from takeback_acts.rows.querying import Reader
 from takeback_acts.rows.restoring import Restorer
 
@@ -20,7 +21,8 @@ class Floor:
     def __init__(self, host: Host, databases: Databases) -> None:
         self.connections = Connections(databases, host.settings)
         self.reader = Reader(self.connections)
-        self.changer = Changer(self.connections, Actor(self.connections))
+        actor = Actor(self.connections, Naming(host, self.connections.settings))
+        self.changer = Changer(self.connections, actor)
         self.connector = Connector(host, self.connections)
         self.restorer = Restorer(self.connections)
         self.expirer = Expirer(host, self.connections)
