@@ -40,7 +40,8 @@ def _kept(table: SqliteTable, what: object, make: Callable[[], str]) -> str:
 
 
 def _select(table: SqliteTable, count: int) -> str:
-    columns = ", ".join(map(quoted, table.names))
+    # An expression has no declared type, by which the driver of an app might convert what is stored.
+    columns = ", ".join(f"+{quoted(name)}" for name in table.names)
     sides = [quoted(name) + collate(table, name) for name in table.key]
     if len(sides) == 1:
         where = f"{sides[0]} IN ({', '.join('?' * count)})"
