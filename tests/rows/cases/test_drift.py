@@ -2,6 +2,8 @@
 
 import pytest
 
+from takeback.errors import ConflictError
+
 
 @pytest.fixture
 def skills(engine):
@@ -108,6 +110,28 @@ def test_44_a_value_of_an_enum_that_is_no_more_is_a_conflict_and_nothing_is_done
     found = postgresql.conflicts(postgresql.take_back(act))
     assert [(each.table, each.key) for each in found] == [("day", ("1",))]
     assert postgresql.dump() == before
+
+
+def test_44_a_type_made_anew_under_its_name_is_written_and_given_back(postgresql):
+    """Also in a session that has captured values of the old one."""
+    postgresql.schema(
+        "CREATE TYPE mood AS ENUM ('sad', 'fine')",
+        "CREATE TABLE day (id int PRIMARY KEY, mood mood, note text)",
+        "INSERT INTO day VALUES (1, 'fine', 'n')",
+    )
+    acts = [postgresql.act("UPDATE day SET note = 'x'")]
+    postgresql.schema(
+        "ALTER TYPE mood RENAME TO old_mood",
+        "CREATE TYPE mood AS ENUM ('fine', 'glad')",
+        "ALTER TABLE day ALTER COLUMN mood TYPE mood USING mood::text::mood",
+        "DROP TYPE old_mood",
+    )
+    with pytest.raises(ConflictError, match=r"rows\.changed") as caught:
+        postgresql.act("UPDATE day SET mood = 'glad', note = 'y'")
+    assert caught.value.retryable
+    acts.append(postgresql.act("UPDATE day SET mood = 'glad', note = 'y'"))
+    assert postgresql.take_back(*acts).clean
+    assert postgresql.stranger("SELECT mood::text, note FROM day") == [("fine", "n")]
 
 
 def test_44_a_value_that_a_narrower_column_does_not_take_is_a_conflict(postgresql):

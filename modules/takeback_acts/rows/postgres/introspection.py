@@ -231,6 +231,7 @@ class Reader:
             whole=relation.partitioned,
             texts=tuple(self._text(row) for row in rows),
             casts=tuple(self._types[row[3]].sql for row in rows),
+            types=tuple(row[3] for row in rows),
             equals=tuple(f"OPERATOR({each})" for each in _texts(equals)),
             key_name=key_name,
         )

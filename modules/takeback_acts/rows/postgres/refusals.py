@@ -22,6 +22,8 @@ _GONE = (
     errors.DatatypeMismatch,
     errors.InvalidSchemaName,
 )
+# What a function meets that goes on with a type that is no more.
+_STALE = (*_GONE, errors.InternalError_)
 
 
 def refusal(error: Error) -> TakebackError | None:
@@ -37,7 +39,7 @@ def refusal(error: Error) -> TakebackError | None:
             f"{table} can't be journaled, so nothing may change it unseen.",
             "`rows.tables` tells why. Give it what is missing, or declare it to be outside.",
         )
-    if error.sqlstate == CHANGED or (isinstance(error, _GONE) and _OURS in (error.diag.context or "")):
+    if error.sqlstate == CHANGED or (isinstance(error, _STALE) and _OURS in (error.diag.context or "")):
         return changed(table)
     return None
 

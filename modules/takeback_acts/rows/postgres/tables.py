@@ -16,9 +16,10 @@ DEFAULT_SCHEMA = "public"
 class PostgresTable(Table):
     """A table with what SQL needs for it: `columns_sql` and so on are in the order of `columns`.
 
-    `texts` are SQL of each column's text, with `{}` where the row is named; `casts` the types of the columns;
-    `equals` the operators that the key is compared by, and `key_name` is the name of its constraint. `width`
-    counts columns, dropped ones too.
+    `texts` are SQL of each column's text, with `{}` where the row is named; `casts` the types of the columns,
+    and `types` their oids: a type that was made anew under its name is another. `equals` are the operators
+    that the key is compared by, and `key_name` is the name of its constraint. `width` counts columns, dropped
+    ones too.
     """
 
     oid: int = 0
@@ -28,6 +29,7 @@ class PostgresTable(Table):
     whole: bool = False
     texts: tuple[str, ...] = ()
     casts: tuple[str, ...] = ()
+    types: tuple[int, ...] = ()
     equals: tuple[str, ...] = ()
     key_name: str = ""
     statements: dict[Any, str] = field(default_factory=dict, compare=False, repr=False)

@@ -56,8 +56,10 @@ SELECT pg_catalog.current_setting('takeback.rows', true), pg_catalog.current_set
 """
 
 # Each expression costs its making once a transaction, and PERFORM a statement each time: there are few of
-# the one, and the other is only where it is rare.
+# the one, and the other is only where it is rare. Sessions go on with what they made of an expression also
+# when a column has got another type of the same name; with another function they do not.
 _FUNCTION = """
+-- {types}
 DECLARE
     kept pg_catalog.text[];
     held pg_catalog.text;
@@ -168,6 +170,7 @@ def _body(table: PostgresTable) -> str:
     settings = ", ".join(f"pg_catalog.current_setting({literal(name)})" for name in PINS)
     pinned = literal("".join(PINS.values()))
     return _FUNCTION.format(
+        types=" ".join(map(str, table.types)),
         is_wider=wider_sql(table),
         changed=CHANGED,
         name=literal(table.name),
