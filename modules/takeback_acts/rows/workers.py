@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
@@ -82,6 +82,7 @@ class Worker(Generic[S]):
         self._thread: threading.Thread | None = None
         self._session: S | None = None
         self._turn = asyncio.Lock()
+        self._waiting = 0
         self._closed = False
 
     @property
@@ -91,6 +92,10 @@ class Worker(Generic[S]):
 
     async def acquire(self) -> None:
         """Wait for the turn; raises TakebackError `rows.busy` when it takes too long."""
+        if not self._turn.locked() and not self._waiting:
+            await self._turn.acquire()  # mostly nobody has it, and then no clock need run
+            return
+        self._waiting += 1
         try:
             async with asyncio.timeout(self._wait):
                 await self._turn.acquire()
@@ -101,19 +106,16 @@ class Worker(Generic[S]):
                 "Try again in a moment; nothing was changed.",
                 retryable=True,
             ) from None
+        finally:
+            self._waiting -= 1
 
     def release(self) -> None:
         """Let the next have the turn."""
         self._turn.release()
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn; raises what `acquire` raises."""
-        await self.acquire()
-        try:
-            yield
-        finally:
-            self.release()
+    def turn(self) -> Turn:
+        """Hold the turn: `async with`; raises what `acquire` raises."""
+        return Turn(self)
 
     def submit(self, fn: Callable[[S], T]) -> Work[T]:
         """Queue a closure. Raises TakebackError `rows.closed` when the worker has ended."""
@@ -136,16 +138,16 @@ class Worker(Generic[S]):
         A closure that is through all the same has its result, also after its time.
         """
         try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.shield(work.future)
-        except TimeoutError:
-            await self._stop(work)
-            if work.future.done() and work.future.exception() is None:
-                return work.future.result()
-            raise deadline(self.name, seconds) from None
+            await asyncio.wait((work.future,), timeout=seconds)
         except asyncio.CancelledError:
             await self._stop(work)
             raise
+        if work.future.done():
+            return work.future.result()
+        await self._stop(work)
+        if work.future.exception() is None:
+            return work.future.result()
+        raise deadline(self.name, seconds) from None
 
     async def close(self) -> None:
         """End what runs, close the session, and wait for the thread."""
@@ -205,6 +207,21 @@ class Worker(Generic[S]):
         if session is not None:
             with suppress(Exception):  # boundary: a connection that is gone can't be closed any better
                 session.close()
+
+
+class Turn:
+    """The turn of a worker, held within `async with`."""
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, worker: Worker[Any]) -> None:
+        self._worker = worker
+
+    async def __aenter__(self) -> None:
+        await self._worker.acquire()
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._worker.release()
 
 
 def deadline(name: str, seconds: float) -> TakebackError:
