@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Collection
 
 from takeback_acts.files import failures
-from takeback_acts.files.beneath import Spot
+from takeback_acts.files.beneath import Spot, set_mode
 from takeback_acts.files.passages import is_set, true_mode
 from takeback_acts.files.states import ABSENT, State
 from takeback_acts.files.trees import NOTHING, Seen
 
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PASSABLE = 0o700
 
 
@@ -43,7 +41,7 @@ def give(spot: Spot, expected: Collection[State], want: State) -> None:
         elif mode == stat.S_IMODE(found.st_mode):
             return
         if now.kind != "link":
-            _set_mode(spot, found, mode)
+            set_mode(spot, found, mode)
 
 
 def is_locked(state: State) -> bool:
@@ -77,25 +75,3 @@ def _state(found: os.stat_result, path: bytes) -> State:
                 {"kind": kind, "mode": mode, "owner": found.st_uid, "group": found.st_gid}
             )
     raise failures.special(path)
-
-
-def _set_mode(spot: Spot, found: os.stat_result, mode: int) -> None:
-    """Sets a mode by the open entry, so that no link that is put there meanwhile leads elsewhere."""
-    if sys.platform != "linux":
-        os.chmod(spot.name, mode, dir_fd=spot.folder, follow_symlinks=False)
-        return
-    try:
-        handle = os.open(spot.name, _LOOK, dir_fd=spot.folder)
-    except PermissionError:
-        handle = os.open(spot.name, _LOOK | os.O_PATH, dir_fd=spot.folder)
-    try:
-        about = os.fstat(handle)
-        if (about.st_dev, about.st_ino) != (found.st_dev, found.st_ino):
-            raise failures.changed(spot.path)
-        try:
-            os.fchmod(handle, mode)
-        except OSError:
-            # What can't be opened for reading is reached by the name that the system gives to the handle.
-            os.chmod(b"/proc/self/fd/%d" % handle, mode)
-    finally:
-        os.close(handle)

@@ -9,15 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from takeback.errors import RefusedError
 from takeback_acts.files import failures
-from takeback_acts.files.passages import Passages
 from takeback_acts.files.paths import join, shown, split
+
+if TYPE_CHECKING:
+    from takeback_acts.files.passages import Passages
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder on the way need only be passable, not readable; macOS has no O_PATH.
@@ -203,6 +206,25 @@ def open_file(folder: int, name: bytes, path: bytes) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def set_mode(spot: Spot, found: os.stat_result, mode: int) -> None:
+    """Sets the mode of the entry with this stat, and of no link that is put there meanwhile.
+
+    Raises ConflictError `files.changed`, OSError.
+    """
+    if sys.platform != "linux":
+        os.chmod(spot.name, mode, dir_fd=spot.folder, follow_symlinks=False)
+        return
+    handle = os.open(spot.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
+    try:
+        about = os.fstat(handle)
+        if (about.st_dev, about.st_ino) != (found.st_dev, found.st_ino):
+            raise failures.changed(spot.path)
+        # What can't be read is opened all the same so, but such a handle takes no mode itself.
+        os.chmod(b"/proc/self/fd/%d" % handle, mode)
+    finally:
+        os.close(handle)
 
 
 def _open_up(folder: int, name: bytes, passages: Passages) -> None:

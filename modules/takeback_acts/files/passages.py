@@ -1,17 +1,18 @@
 """Passages: folders that their owner has shut, open for as long as somebody looks at what they hold.
 
 Without it a command could hide what it did by shutting the folder behind itself. Only what is its own does
-this process open, and only to its own user. Stands alone, on the stdlib.
+this process open, and only to its own user.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-import sys
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
+
+from takeback_acts.files.beneath import Spot, set_mode
 
 _NEEDED = stat.S_IRUSR | stat.S_IXUSR
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,7 +59,7 @@ class Passages:
         """Opens a folder in another one, when it is shut; answers whether it did. Raises OSError."""
 
         def let_in(found: os.stat_result, mode: int) -> int:
-            _let_in(folder, name, found, mode)
+            set_mode(Spot(folder, name, name), found, mode)
             return os.open(name, _FOLDER, dir_fd=folder)
 
         return self._open(os.stat(name, dir_fd=folder, follow_symlinks=False), let_in)
@@ -102,17 +103,3 @@ class Passages:
                 finally:
                     del _open[key]
                     os.close(known.handle)
-
-
-def _let_in(folder: int, name: bytes, found: os.stat_result, mode: int) -> None:
-    if sys.platform != "linux":
-        os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
-        return
-    handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)
-    try:
-        about = os.fstat(handle)
-        if (about.st_dev, about.st_ino) == (found.st_dev, found.st_ino):
-            # A handle of what can't be opened for reading takes no mode itself.
-            os.chmod(b"/proc/self/fd/%d" % handle, mode)
-    finally:
-        os.close(handle)

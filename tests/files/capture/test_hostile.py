@@ -299,7 +299,7 @@ async def main():
     capture = rig.capture(watch=sys.argv[2] == "watch")
     await capture.baseline()
     (rig.root / "shut/in/a").unlink()
-    for folder, mode in zip(reversed(folders), (0o300, 0o400, 0), strict=True):
+    for folder, mode in zip(reversed(folders), (0o300, int(sys.argv[4], 8), 0), strict=True):
         folder.chmod(mode)
     changes = await capture.after()
     print(told(changes), rig.bytes_before(changes, "shut/in/a").decode(), changes.notes)
@@ -352,22 +352,23 @@ def test_what_may_not_be_read_is_told_as_not_captured(tmp_path_factory, way):
     assert _as_nobody(tmp_path_factory, UNREADABLE, way).split() == ["denied", "mode", "2", "two"]
 
 
+@pytest.mark.parametrize("mode", ["000", "300", "400"])
 @pytest.mark.parametrize("way", ["watch", "scan"])
-def test_what_was_done_in_a_folder_before_it_was_shut_is_told(tmp_path_factory, way):
-    first, left, second = _as_nobody(tmp_path_factory, SHUT, way).splitlines()
+def test_what_was_done_in_a_folder_before_it_was_shut_is_told(tmp_path_factory, way, mode):
+    first, left, second = _as_nobody(tmp_path_factory, SHUT, way, mode).splitlines()
     assert first == "[('', 'mode'), ('shut', 'mode'), ('shut/in', 'mode'), ('shut/in/a', 'deleted')] one []"
-    assert left == "['0o0', '0o400', '0o300']"
+    assert left == f"['0o0', '{oct(int(mode, 8))}', '0o300']"
     assert second == "[('', 'mode'), ('shut', 'mode'), ('shut/in', 'mode')] []"
 
 
-def _as_nobody(tmp_path_factory, program, way):
+def _as_nobody(tmp_path_factory, program, way, *more):
     """What a program prints that does a part of its work without root's rights."""
     place = tmp_path_factory.mktemp("open")
     for folder in (place, *place.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o011)
     os.chown(place, *(NOBODY, NOBODY) if os.geteuid() == 0 else (-1, -1))
     env = {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]}
-    words = [sys.executable, "-c", program, place, way, str(NOBODY)]
+    words = [sys.executable, "-c", program, place, way, str(NOBODY), *more]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

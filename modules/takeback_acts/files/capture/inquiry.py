@@ -50,9 +50,9 @@ class Inquiry:
         """Notes what must be said."""
         self._notes.append(words)
 
-    def entered(self, node: Node) -> None:
-        """Takes back that a folder was not entered."""
-        self._shut.pop(node, None)
+    def entered(self, node: Node) -> bool:
+        """Takes back that a folder was not entered; answers whether that was said."""
+        return self._shut.pop(node, None) is not None
 
     def ask(self, node: Node) -> Asked:
         """What is to be examined of a folder, to be added to."""
@@ -71,11 +71,11 @@ class Inquiry:
             asked, there = self.ask(node), set(difference.folders or ())
             asked.own = difference.own
             asked.names.update(difference.altered)
-            asked.gone.update(name for name in difference.gone if name not in there)
+            asked.gone.update(name for name in difference.gone if name not in there | asked.went)
             if difference.folders is not None:
                 asked.names.update(name for name in there if name not in node.children)
                 gone = node.children.keys() - there
-                asked.gone.update(gone.difference(difference.altered))
+                asked.gone.update(gone.difference(difference.altered, asked.went))
 
     def whole(self, node: Node) -> None:
         """Asks for all that differs in a folder and below, by looking at everything there."""

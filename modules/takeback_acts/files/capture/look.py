@@ -57,13 +57,17 @@ class Look:
             asked = self.inquiry.asked[node]
             self._all_gone(node)
             try:
-                folder = self.tour.to(node)
+                self.tour.to(node)
             except OSError:
                 self._edits.append(node.unsettle)
                 self._from_above(node)
                 continue
+            if self.inquiry.entered(node):
+                # The scan could not; so nothing is known yet of what lies there.
+                self.inquiry.whole(node)
+                self._all_gone(node)
             try:
-                self._folder(folder, node, asked)
+                self._folder(self.tour.to(node), node, asked)
                 for name in list(asked.names):
                     self._examine(self.tour.to(node), node, name)
             except OSError:
