@@ -240,15 +240,27 @@ class TestSecrets:
         gone = await bench.agent().rows.delete(table="skill", key=1)
         await bench.undo(gone.act)
         bench.sql("UPDATE skill SET title = 'their-own' WHERE id = 1")
-        plan = await bench.preview(done.act)
-        assert plan.conflicts
+        assert (await bench.preview(done.act)).conflicts
         for value in ("hunter2", "pre-image", "post-image", "their-own"):
-            assert value not in plan.model_dump_json()
             for path in (tmp_path / "home").rglob("*"):
                 assert not path.is_file() or value.encode() not in path.read_bytes(), (path, value)
         bench.sql("UPDATE skill SET title = 'post-image' WHERE id = 1")
         await bench.undo(done.act)
         assert bench.dump() == before
+
+    async def test_42_a_plan_shows_no_agent_what_is_hidden(self, bench):
+        bench.sql("UPDATE skill SET secret = 'hunter2' WHERE id = 1")
+        gone = await bench.agent().rows.delete(table="skill", key=1)
+        bench.sql("INSERT INTO skill (id, title, secret) VALUES (1, 'again', 'swordfish')")
+        plan = (await bench.agent().call("undo.preview", id=gone.act)).plan
+        assert plan.conflicts
+        for value in ("hunter2", "swordfish"):
+            assert value not in plan.model_dump_json()
+        with pytest.raises(TakebackError) as caught:
+            await bench.agent().call("undo.run", id=gone.act)
+        told = f"{caught.value} {caught.value.data}"
+        assert "hunter2" not in told
+        assert "swordfish" not in told
 
     async def test_42_erasing_is_honoured_by_letting_the_database_go(self, bench):
         bench.sql("UPDATE skill SET secret = 'hunter2' WHERE id = 1")
