@@ -59,12 +59,16 @@ class Job:
     async def act(self) -> None:
         """Make the calls, and say before the first and after each what the world is like."""
         async with self.open() as opened:
-            self.tell(world=await self._world(opened))
+            await self._tell_world(opened)
             self._points.begin()
             for call in self.scenario.calls:
                 await call(opened)
-                self.tell(world=await self._world(opened))
+                await self._tell_world(opened)
         self.tell(points=self._points.passed)
+
+    async def _tell_world(self, opened: Stage) -> None:
+        """What it is like is known from when nobody was killed."""
+        self.tell(world=None if self._points.kill else await self._world(opened))
 
     async def reopen(self) -> None:
         """Open what a kill left, which settles it."""

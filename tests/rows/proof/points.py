@@ -32,7 +32,7 @@ class Points:
 
     def __init__(self, kill: Point | None) -> None:
         self.passed: list[Point] = []
-        self._kill = kill
+        self.kill = kill
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -45,7 +45,7 @@ class Points:
             self._counts[name] += 1
             here = (name, self._counts[name])
             self.passed.append(here)
-        return here == self._kill
+        return here == self.kill
 
     def begin(self) -> None:
         """From now on, for as long as this process lives."""

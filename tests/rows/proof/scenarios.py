@@ -13,11 +13,15 @@ Call = Callable[[Stage], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`before` runs in peace, `calls` are what a kill meets. Each call happens as a whole, or not at all."""
+    """`before` runs in peace, `calls` are what a kill meets. Each call happens as a whole, or not at all.
+
+    Of the points where it may be killed it is at one of so many, `each`, where others go the same ways.
+    """
 
     name: str
     before: tuple[Call, ...]
     calls: tuple[Call, ...]
+    each: int = 1
 
 
 def _execute(sql: str, *parameters: Any, database: str = "main", session: str = "s1") -> Call:
@@ -83,9 +87,9 @@ SCENARIOS = {
     for scenario in (
         Scenario("acts", (_open(4),), (_rename(1, "eve"), _delete(1), _LINES)),
         Scenario("undo", (_rename(1, "eve"), _delete(1)), (_undo(-1),)),
-        Scenario("undo, redo, undo", (_delete(1),), (_undo(0), _redo(0), _undo(0))),
+        Scenario("undo, redo, undo", (_delete(1),), (_undo(0), _redo(0), _undo(0)), each=3),
         Scenario("rewind", _MANY, (_rewind,)),
-        Scenario("redo of a rewind", (*_MANY, _rewind), (_redo(0),)),
+        Scenario("redo of a rewind", (*_MANY, _rewind), (_redo(0),), each=3),
         Scenario("rewind of two databases", _BOTH, (_rewind,)),
         Scenario("rewind of rows and files", _MIXED, (_rewind,)),
     )
