@@ -171,6 +171,23 @@ def test_what_a_command_of_the_session_changed_comes_back_as_well(cli: Cli):
     assert (cli.work / "d" / "in").read_text() == "in"
 
 
+def test_a_folder_whose_mode_changed_is_one_item_with_all_that_became_of_it(cli: Cli):
+    (cli.work / "d").mkdir(mode=0o755)
+    (cli.work / "d" / "in").write_text("in")
+    cli.run("run", "--session", "mine", "--", "chmod", "-R", "700", "d")
+    cli.run("run", "--session", "mine", "--", "sh", "-c", "chmod 711 .; rm -r d")
+    cli.work.chmod(0o700)
+    ran = undo(cli, "--session", "person:mine")
+    assert ran.code == 3
+    assert by_path(ran) == {
+        ".": {"action": "skip", "pre": "dir", "reason": "conflict"},
+        "d": {"action": "restore", "pre": "dir"},
+        "d/in": {"action": "restore", "pre": sha("in")},
+    }
+    assert (ran.json["restored"], ran.json["conflicts"]) == (2, 1)
+    assert ((cli.work / "d").stat().st_mode & 0o777, (cli.work / "d" / "in").read_text()) == (0o755, "in")
+
+
 def test_a_pre_image_that_is_gone_is_said_to_be(cli: Cli):
     (cli.work / "large").write_bytes(b"x" * 200_000)
 

@@ -203,6 +203,18 @@ async def test_commands_that_overlap_in_one_session_are_one_act(desk):
     assert tree(desk.root) == before
 
 
+async def test_a_mode_that_an_agents_command_gave_a_folder_is_taken_back(desk):
+    (desk.root / "d").mkdir(mode=0o755)
+    begin, end = [event for event in desk.events("claude") if event.get("tool_name") == "Bash"]
+    await desk.bring("claude", begin)
+    (desk.root / "d").chmod(0o777)
+    await desk.bring("claude", end)
+    (act,) = await desk.acts()
+    assert [item.resource for item in act.touched] == [f"files:{desk.root}/d/."]
+    await desk.rewind(session=SESSION)
+    assert (desk.root / "d").stat().st_mode & 0o777 == 0o755
+
+
 async def test_a_command_in_the_background_is_recorded_when_the_agent_is_done(desk):
     events = desk.events("claude")
     for event in events:

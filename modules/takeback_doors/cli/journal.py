@@ -37,7 +37,7 @@ class Journal:
                 uri = one["resource"]
                 if not uri.endswith("/"):
                     comes_back = uri in act["taken_back"] or (runs and uri not in stays)
-                    found.setdefault(uri, []).append((step, one, comes_back))
+                    found.setdefault(_entry(uri), []).append((step, one, comes_back))
         return [_item(uri, steps, root) for uri, steps in sorted(found.items())]
 
     def _find(self, named: str) -> tuple[str | None, str]:
@@ -80,18 +80,19 @@ def _runs(step: dict[str, Any]) -> bool:
 
 def _item(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]], root: str) -> dict[str, Any]:
     path = of_resource(uri) or uri
-    inside = path.startswith(root.rstrip("/") + "/")
+    inside = f"{path}/".startswith(root.rstrip("/") + "/")
     item = {"path": os.path.relpath(path, root) if inside else path}
     # Steps come newest first, and what the first of the acts found there is the state to go back to, or the
     # first that can be taken back where another's work lies between.
     reached = [each for each in steps if each[2]] or steps
+    reached = [each for each in reached if each[1]["resource"] == uri] or reached
     item |= _action(uri, steps) | {"pre": _pre(reached[-1][1]["before"])}
     return {key: item[key] for key in ("path", "action", "pre", "reason") if key in item}
 
 
 def _action(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]]) -> dict[str, str]:
     told = [one for step, _, runs in steps if runs for one in step["effects"]]
-    doing = [one["action"] for one in told if one["resource"] == uri and one["action"] in _DOING]
+    doing = [one["action"] for one in told if _entry(one["resource"]) == uri and one["action"] in _DOING]
     action = ("merge" if "merge" in doing else doing[-1]) if doing else "skip"
     if held := [step for step, _, runs in steps if not runs]:
         return {"action": action, "reason": _against(uri, held)}
@@ -100,9 +101,14 @@ def _action(uri: str, steps: list[tuple[dict[str, Any], dict[str, Any], bool]]) 
 
 def _against(uri: str, held: list[dict[str, Any]]) -> str:
     """Why a path is left as these steps have it."""
-    whys = [each["why"] for step in held for each in step["stays"] if each["resource"] == uri]
-    acts = [each["action"] for step in held for each in step["effects"] if each["resource"] == uri]
+    whys = [each["why"] for step in held for each in step["stays"] if _entry(each["resource"]) == uri]
+    acts = [each["action"] for step in held for each in step["effects"] if _entry(each["resource"]) == uri]
     return "missing-blob" if "gone" in (*whys, *acts) else "conflict"
+
+
+def _entry(uri: str) -> str:
+    """The resource of an entry, also of one by itself (`/.`): a path is one item, whatever changed of it."""
+    return uri.removesuffix("/.")
 
 
 def _pre(version: str) -> str:
