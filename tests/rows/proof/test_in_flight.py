@@ -6,10 +6,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import anyio
 import pytest
 
+from takeback_acts.rows.module import RowsModule
+from takeback_core.undo.module import UndoModule
 from tests.rows.proof.lanes import Lane
 from tests.rows.proof.persons import Person
+from tests.rows.proof.stage import stage
 
 _WAITING = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -52,3 +56,22 @@ def test_who_asks_the_journal_waits_for_what_is_on_its_way(lane):
         settling.result()
     _until(person, _THERE, 0, threading.Event())
     lane.do("settle", "acts")
+
+
+@pytest.mark.anyio
+async def test_nobody_else_waits_for_a_commit_that_waits(postgres, tmp_path):
+    person = Person("postgresql", str(postgres.socket), postgres.fresh())
+    person.create()
+    async with stage(tmp_path / "home", tmp_path / "files", modules=[UndoModule, RowsModule]) as opened:
+        await opened.connect({"main": person})
+        with person.connect() as stranger, person.connect(role="postgres") as other:
+            stranger.autocommit = False
+            stranger.execute("LOCK TABLE takeback_journal IN SHARE MODE")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(opened.agent().call, "rows.delete", {"table": "account", "key": 1})
+                with anyio.fail_after(5):
+                    while other.execute(_WAITING.encode()).fetchone() != (1,):
+                        await opened.person().undo.list()
+                stranger.commit()
+        await opened.person().undo.rewind(session="s1")
+    postgres.drop(person.database)

@@ -6,6 +6,7 @@ A cursor of psycopg's would take as long again as a short statement does.
 from __future__ import annotations
 
 import re
+import select
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -94,7 +95,7 @@ class Wire:
         """The results, up to the point where all have been told; a pause after each, and two are the end."""
         pauses = 0
         while pauses < 2:
-            result = self._server.get_result()
+            result = self._heard()
             if result is None:
                 pauses += 1
             elif result.status == pq.ExecStatus.PIPELINE_SYNC:
@@ -102,6 +103,18 @@ class Wire:
             else:
                 pauses = 0
                 yield result
+
+    def _heard(self) -> Any:
+        """The next result. Where it has to be waited for no other thread does: libpq's own way of waiting
+        would keep all of Python waiting with it."""
+        server = self._server
+        if server.is_busy():
+            told = select.poll()
+            told.register(server.socket, select.POLLIN)
+            while server.is_busy():
+                told.poll()
+                server.consume_input()
+        return server.get_result()
 
     def _bound(self, sql: str, params: Sequence[Any]) -> tuple[_Statement, list[Any]]:
         statement = self._statement(sql)
