@@ -29,6 +29,7 @@ from takeback_core.undo.runner import Runner
 from takeback_core.undo.running import Running
 from takeback_core.undo.settling import Settler, settle_by_word
 from takeback_core.undo.undoing import Request, Undoing
+from takeback_core.undo.untold import Untold
 from takeback_core.undo.witness import Told, tell
 
 _DAY = 86_400
@@ -71,6 +72,7 @@ class UndoModule(Module):
         )
         self._undoing = Undoing(host.store, self._planner, self._runner, self._actors)
         self._settler = Settler(host.store, self._recorder, self._runner)
+        self._untold = Untold(host.store, self._recorder)
 
     @asynccontextmanager
     async def life(self, tasks: TaskGroup) -> AsyncIterator[None]:
@@ -126,7 +128,11 @@ class UndoModule(Module):
         row = await self._recorder.begun(ctx, args.id)
         if row.state != "pending":
             return models.ActState(id=row.id, state=row.state)  # type: ignore[arg-type]
-        told = Told("abandoned") if args.certain else await self._told(ctx, row)
+        try:
+            told = Told("abandoned") if args.certain else await self._told(ctx, row)
+        except TakebackError:
+            self._untold.note(row.id)
+            raise
         return await self._store.transaction(lambda tx: self._recorder.settle(tx, row, told))
 
     async def _told(self, ctx: Context, row: rows.Row) -> Told:
@@ -269,6 +275,7 @@ class UndoModule(Module):
 
         async def undo() -> models.Outcome:
             await self._recorder.confirm_again()
+            await self._untold.ask_again(self.host.ctx)
             if self._runner.held:
                 await self.host.ctx.call("undo.settle_crashed")
             past = request.past(ctx)
