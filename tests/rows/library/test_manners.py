@@ -28,7 +28,7 @@ async def settings(desk, session):
         found = [(await session.execute(text(f"PRAGMA {name}"))).scalar() for name in PRAGMAS]
         names = text("SELECT name FROM temp.sqlite_schema")
         return [*found, (await session.execute(names)).scalars().all()]
-    shown = "SELECT name, setting FROM pg_settings WHERE name <> 'transaction_isolation' ORDER BY name"
+    shown = "SELECT name, setting FROM pg_settings WHERE strpos(name, '.') = 0 ORDER BY name"
     act = text("SELECT current_setting('takeback.act', true)")
     rows = [tuple(row) for row in (await session.execute(text(shown))).all()]
     return [*rows, (await session.execute(act)).scalar() or ""]
@@ -318,3 +318,46 @@ async def test_texts_and_rows_of_an_app_in_forms_of_its_own(tmp_path):
     with sqlite3.connect(tmp_path / "own.db") as db:
         assert db.execute("SELECT title FROM skill").fetchall() == [("quiet",)]
     db.close()
+
+
+async def test_what_an_app_has_converted_is_kept_as_it_is_stored(tmp_path):
+    import sqlite3
+
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import Session
+
+    kinds = sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES
+    engine = create_engine(f"sqlite:///{tmp_path / 'own.db'}", connect_args={"detect_types": kinds})
+    sqlite3.register_converter("shout", lambda data: data.decode().upper())
+    journal = SyncJournal()
+    journal.install(engine)
+    with Session(engine) as session:
+        session.execute(text("CREATE TABLE word (id INTEGER PRIMARY KEY, said SHOUT)"))
+        session.commit()
+        session.execute(text("INSERT INTO word VALUES (1, 'quiet')"))
+        with journal.act(session, group="g", point=1):
+            session.execute(text("UPDATE word SET said = 'other'"))
+        assert journal.rewind(session, group="g", point=1).plan.rows[0].after == {"said": "quiet"}
+        assert session.execute(text("SELECT said, said || '' FROM word")).one() == ("QUIET", "quiet")
+    engine.dispose()
+
+
+async def test_a_rollback_within_an_act_leaves_no_setting_behind(desk):
+    async def body():
+        async with desk.journal.act(session, group="g", point=1):
+            session.add(Skill(id=1, title="lost"))
+            await session.rollback()
+
+    engine = desk.new_engine(pool_size=1, max_overflow=0)
+    async with desk.session(engine) as session:
+        before = await settings(desk, session)
+        with pytest.raises(UsageError):
+            await body()
+        assert await settings(desk, session) == before
+        async with desk.journal.act(session, group="g", point=2) as act:
+            await session.execute(text("INSERT INTO skill (id, title) VALUES (2, 'a')"))
+            if desk.sqlite:
+                await session.execute(text("REPLACE INTO skill (id, title) VALUES (2, 'b')"))
+        assert [row.key for row in act.changes] == [{"id": 2}]
+        assert await settings(desk, session) == before
+    await dispose(desk, engine)

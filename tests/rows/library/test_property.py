@@ -4,6 +4,8 @@ What is there in the end is what the messages that are left would have made alon
 survives, or stands in the way by name.
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -171,6 +173,12 @@ class Talk:
             for table in reversed(Base.metadata.sorted_tables):
                 session.execute(table.delete())
             session.execute(text("DELETE FROM takeback_journal"))
+            for id in (1, 2, 3):
+                session.add(Skill(id=id, title=f"s{id}"))
+                session.add(Experience(id=id, title=f"e{id}", bullets=[Bullet(text=f"b{id}")]))
+                session.add(Certificate(id=id, number=f"c{id}", year=2000))
+                session.flush()
+                session.add(Page(certificate_id=id, text=f"p{id}"))
             session.commit()
 
     def rows(self):
@@ -187,10 +195,12 @@ class Talk:
         self.past.append(("said", self.point, self.rows()))
         for call in calls:
             with Session(self.engine) as session:
-                with self.journal.act(session, group=1, point=self.point):
+                with self.journal.act(session, group=1, point=self.point) as act:
                     for op in call:
                         Hands(session).do(op, "")
                 session.commit()
+            made = {(row.table, row.key["id"]) for row in act.changes if row.operation == "insert"}
+            self.past.append(("made", made))
 
     def hand(self, op):
         before = self.rows()
@@ -208,14 +218,15 @@ class Talk:
             return
         start = said[-min(count, len(said))]
         _, point, then = self.past[start]
-        by_hand = [event for event in self.past[start:] if event[0] == "set"]
+        since = self.past[start:]
+        by_hand = [event for event in since if event[0] == "set"]
         before = self.rows()
         plan, error = self._rewound(point, skip)
         if error is None:
             self.past = [*self.past[:start], *by_hand]
             self._as_planned(plan, before)
             if not plan.skipped:
-                assert self.rows() == _with(then, by_hand)
+                assert self.rows() == _with(then, since)
             else:
                 self._survived(before, by_hand)
                 self.past.clear()
@@ -276,17 +287,30 @@ def _told(rows):
     return {place: {name: str(value) for name, value in row.items()} for place, row in rows.items()}
 
 
-def _with(rows, by_hand):
-    """The rows with what a person set since: only that."""
+def _with(rows, since):
+    """The rows with what a person set since: only that.
+
+    A row that they made and deleted is as if it had never been; one that the agent made and they deleted
+    tells nothing of the row that was there before the agent came.
+    """
     rows = {place: dict(row) for place, row in rows.items()}
-    for _, place, before, after in by_hand:
-        if after is None:
-            rows.pop(place, None)
-        elif before is None:
-            rows[place] = after
-        else:
-            rows[place] |= {name: value for name, value in after.items() if before[name] != value}
-    return rows
+    covered, agents = dict[Any, Any](), set[Any]()
+    for each in since:
+        if each[0] == "made":
+            agents |= each[1]
+        elif each[0] == "set":
+            _, place, before, after = each
+            if before is None:
+                covered[place] = rows.get(place)
+                rows[place] = after
+                agents.discard(place)
+            elif after is not None:
+                # There may be none: it was the agent's, and the person has deleted it since.
+                if rows.get(place) is not None:
+                    rows[place] |= {name: value for name, value in after.items() if before[name] != value}
+            elif place not in agents:
+                rows[place] = covered.pop(place, None)
+    return {place: row for place, row in rows.items() if row is not None}
 
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

@@ -86,9 +86,9 @@ class Core:
         except BaseException:
             at.run(lambda link: made[0].leave() if made else None)
             raise
-        at.run(lambda link: made[0].keep())
         if session is not None:
             session.expire_all()
+        at.run(lambda link: made[0].keep())
         return done
 
     def _rewinder(self, link: Link, ledger: AppLedger, wish: Wish) -> Rewinder:

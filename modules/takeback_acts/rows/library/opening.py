@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
-from takeback.errors import RefusedError, UsageError
+from takeback.errors import RefusedError, TakebackError, UsageError
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library import failures, guards, station
 from takeback_acts.rows.library.acts import Act, Opened
@@ -50,7 +52,8 @@ def open_act(target: Session | Connection, book: Rulebook, act: Act) -> None:
         if outer is None:
             at.run(lambda link: ledger.arm(link, act.id))
     except BaseException:
-        _leave(savepoint, at, ledger)
+        savepoint.rollback()
+        _recover(at, ledger)
         raise
     act.begin(Opened(session, connection, at, ledger, savepoint))
     at.acts.append(act)
@@ -100,7 +103,7 @@ def drop_act(act: Act) -> None:
     act.ended = True
     try:
         if opened.savepoint.is_active or _is_broken(opened):
-            _leave(opened.savepoint, at, opened.ledger)
+            opened.savepoint.rollback()
         elif opened.session is not None and opened.session.in_transaction():
             opened.session.rollback()
         if opened.session is not None:
@@ -109,6 +112,7 @@ def drop_act(act: Act) -> None:
         at.acts = at.acts[: at.acts.index(act)] if act in at.acts else at.acts
         act.forget()
         act.end()
+        _recover(at, opened.ledger)
 
 
 def _is_broken(opened: Opened) -> bool:
@@ -117,10 +121,12 @@ def _is_broken(opened: Opened) -> bool:
     return session is not None and session.get_nested_transaction() is opened.savepoint
 
 
-def _leave(savepoint: object, at: Station, ledger: AppLedger) -> None:
-    savepoint.rollback()  # type: ignore[attr-defined]
-    if not at.acts or len(at.acts) == 1:
-        at.run(ledger.dialect.recover)
+def _recover(at: Station, ledger: AppLedger) -> None:
+    """Puts back what no rollback does, unless an act is still open there. A connection that is gone has taken
+    it along."""
+    if not at.acts:
+        with suppress(TakebackError):
+            at.run(ledger.dialect.recover)
 
 
 def told(error: BaseException, act: Act) -> BaseException:

@@ -86,8 +86,8 @@ class AppSqlite(SqliteDialect):
         """SQLite tells triggers of rows that a REPLACE takes away only where triggers may be recursive. An
         app's own, if it has any, must not become so."""
         assert isinstance(catalog, SqliteCatalog)
-        recursive = bool(link.execute("PRAGMA recursive_triggers")[0][0])
-        if self._recursive is None and not recursive and not catalog.triggered:
+        recursive = self._recursive is None and bool(link.execute("PRAGMA recursive_triggers")[0][0])
+        if not recursive and not catalog.triggered:
             self._recursive = 0
             link.execute("PRAGMA recursive_triggers = ON")
         covering = self._covering
