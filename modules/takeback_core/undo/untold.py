@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 from takeback.context import Context
 from takeback.errors import TakebackError
@@ -27,7 +28,7 @@ class Untold:
     async def ask_again(self, ctx: Context) -> None:
         """Ask the owners; those who still can't tell are asked the next time."""
         for row_id in sorted(self._ids):
-            row = await self._store.read(lambda db, one=row_id: rows.one(db, one))
+            row = await self._store.read(partial(rows.one, row_id=row_id))
             with suppress(TakebackError):
                 if row is None or row.state != "pending" or await self._recorder.hear(ctx, row):
                     self._ids.discard(row_id)

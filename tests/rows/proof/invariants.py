@@ -25,8 +25,14 @@ def require_settled(rows: Sequence[Row]) -> None:
     assert [row for row in rows if row["state"] in OPEN or row["lease_owner"] is not None] == []
 
 
-def require_agreement(rows: Sequence[Row], journals: Mapping[str, Sequence[Row]]) -> None:
-    """The log and the journals say the same: nothing is lost, nothing is there twice, and no row lies."""
+def require_agreement(
+    rows: Sequence[Row], journals: Mapping[str, Sequence[Row]], *, parts: bool = False
+) -> None:
+    """The log and the journals say the same: nothing is lost, nothing is there twice, and no row lies.
+
+    Of what was taken back in `parts`, or by somebody's hand before that, the journal does not know
+    that it is taken back, or that it is done again.
+    """
     named: Counter[tuple[str, str]] = Counter()
     entries = {
         (name, each["id"]): each
@@ -45,7 +51,7 @@ def require_agreement(rows: Sequence[Row], journals: Mapping[str, Sequence[Row]]
         named[place] += 1
         if row["role"] == "act":
             undone = entries[place]["undone_in"] is not None
-            assert undone == (row["state"] == "undone"), (row, entries[place])
+            assert parts or undone == (row["state"] == "undone"), (row, entries[place])
     assert set(named) == set(entries), ("entries that no row tells of", set(entries) - set(named))
     assert set(named.values()) <= {1}
 
@@ -56,16 +62,17 @@ def require_whole(
     now: Rows,
     *,
     deltas: Mapping[str, Sequence[str]] | None = None,
+    live: bool = True,
     strange: Collection[Any] = (),
 ) -> None:
     """The journal's entries, one after the other, lead from the first rows to those of now.
 
     Each finds the rows as the one before left them, so none has overwritten what it did not know. So do the
-    acts alone that stand, column by column, of `deltas` what they added. `strange` are (table, key) that
-    others have written to.
+    acts alone that stand (`live`), column by column, of `deltas` what they added. `strange` are (table, key)
+    that others have written to.
     """
     full = {table: dict(rows) for table, rows in first.items()}
-    live = {table: dict(rows) for table, rows in first.items()}
+    standing = {table: dict(rows) for table, rows in first.items()}
     for entry in journal:
         shapes = json.loads(entry["shapes"])
         for table, before, after in _changes(entry):
@@ -74,8 +81,8 @@ def require_whole(
             if entry["kind"] == "act" and entry["undone_in"] is None:
                 columns = shapes[table]["c"]
                 added = {columns.index(name) for name in (deltas or {}).get(table, ())}
-                _set(live[table], keys, before, after, added)
-    for which in (full, live):
+                _set(standing[table], keys, before, after, added)
+    for which in (full, standing) if live else (full,):
         _require_same(which, now, strange)
 
 

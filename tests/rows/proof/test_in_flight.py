@@ -13,7 +13,7 @@ from takeback_acts.rows.module import RowsModule
 from takeback_core.undo.module import UndoModule
 from tests.rows.proof.lanes import Lane
 from tests.rows.proof.persons import Person
-from tests.rows.proof.stage import stage
+from tests.rows.proof.stage import Stage, stage
 
 _WAITING = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -58,6 +58,10 @@ def test_who_asks_the_journal_waits_for_what_is_on_its_way(lane):
     lane.do("settle", "acts")
 
 
+async def _delete(opened: Stage) -> None:
+    await opened.agent().rows.delete(table="account", key=1)
+
+
 @pytest.mark.anyio
 async def test_nobody_else_waits_for_a_commit_that_waits(postgres, tmp_path):
     person = Person("postgresql", str(postgres.socket), postgres.fresh())
@@ -68,7 +72,7 @@ async def test_nobody_else_waits_for_a_commit_that_waits(postgres, tmp_path):
             stranger.autocommit = False
             stranger.execute("LOCK TABLE takeback_journal IN SHARE MODE")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(opened.agent().call, "rows.delete", {"table": "account", "key": 1})
+                tasks.start_soon(_delete, opened)
                 with anyio.fail_after(5):
                     while other.execute(_WAITING.encode()).fetchone() != (1,):
                         await opened.person().undo.list()
