@@ -60,6 +60,22 @@ async def test_unique_values_that_were_exchanged_go_back(desk):
     assert desk.dump() == before
 
 
+async def test_unique_values_go_back_while_rows_that_refer_to_them_do(desk):
+    desk.stranger(f"{CERTIFICATE} (1, 'A', 2000), (2, 'B', 2000), (3, 'C', 2000)")
+    desk.stranger("INSERT INTO page (id, certificate_id, text) VALUES (1, 1, 'one')")
+    before = desk.dump()
+    await acted(
+        desk,
+        1,
+        "UPDATE certificate SET number = 'x' WHERE id = 1",
+        "UPDATE certificate SET number = 'A' WHERE id = 3",
+        "UPDATE certificate SET number = 'C' WHERE id = 1",
+        "UPDATE page SET certificate_id = 2",
+    )
+    await rewound(desk, 1)
+    assert desk.dump() == before
+
+
 async def test_a_unique_value_that_somebody_took_is_named(desk):
     desk.stranger(f"{CERTIFICATE} (1, 'A', 2000)")
     await acted(

@@ -87,7 +87,7 @@ def spare(table: PostgresTable, column: str, number: int) -> Value:
         return str(widest - number)
     if kind == '"pg_catalog"."uuid"':
         return str(uuid.uuid4())
-    if table.columns[place].type == "text":
+    if table.columns[place].type in ("text", "character varying"):
         return f"takeback-{uuid.uuid4()}"
     return None
 
