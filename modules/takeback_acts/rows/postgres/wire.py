@@ -110,8 +110,10 @@ class Wire:
         server = self._server
         if server.is_busy():
             told = select.poll()
-            told.register(server.socket, select.POLLIN)
             while server.is_busy():
+                # What is large does not leave at once, and while it does not, nothing comes.
+                leaving = select.POLLOUT if server.flush() else 0
+                told.register(server.socket, select.POLLIN | leaving)
                 told.poll()
                 server.consume_input()
         return server.get_result()
