@@ -164,11 +164,13 @@ class Ledger:
         Where nothing in the database could refuse what is planned, or do more, it is not done first.
         """
         with _uninterrupted(len(stored)):
-            overlay = Overlay(self.refresh(link).tables, self.rules)
+            catalog = self.refresh(link)
+            overlay = Overlay(catalog.tables, self.rules)
             judge = self.judge(link, stored, overlay, only=only, force=force)
             if effects.clean(judge.effects):
                 planned = overlay.planned()
-                if foreseeing.certain(self.catalog, overlay, planned):
+                # Looked at once more: what an engine need not know of to write, it must to be sure of this.
+                if foreseeing.certain(catalog, overlay, planned) and self.refresh(link) is catalog:
                     return Taken(judge.effects, planned, True, judge.partial)
             taken = self._done(link, judge, overlay, "preview")
             if taken.clean:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from takeback_acts.rows.dialect import Link
+from takeback_acts.rows.postgres.checked import CHECKED
 from takeback_acts.rows.postgres.stamps import shape, stamp_sql
 from takeback_acts.rows.postgres.tables import DEFAULT_SCHEMA, Guarded, PostgresCatalog, PostgresTable
 from takeback_acts.rows.postgres.types import Types, quoted
@@ -15,12 +16,12 @@ from takeback_acts.rows.tables import Column, Fold, ForeignKey, Table, Unique
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _IDENTITIES: Mapping[str, Literal["", "default", "always"]] = {"": "", "d": "default", "a": "always"}
 
-_RELATIONS = """
+_RELATIONS = f"""
 SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.relnatts::int4,
     pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relhasrules, c.relforcerowsecurity, c.relispartition,
     pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
     pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'),
-    EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p WHERE p.partrelid = c.oid)
+    EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p WHERE p.partrelid = c.oid), {CHECKED}
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
     AND n.nspname <> 'information_schema' AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')
@@ -90,6 +91,7 @@ class _Relation:
     usable: bool
     writable: bool
     partitioned: bool
+    checked: bool
 
     @property
     def name(self) -> str:
@@ -224,6 +226,7 @@ class Reader:
             foreign_keys=tuple(self._foreign_keys(relation)),
             uniques=tuple(self._uniques(relation)),
             triggers=tuple(row[1] for row in self._triggers.get(relation.oid, ())),
+            checks=relation.checked,
             oid=relation.oid,
             width=relation.width,
             schema=relation.schema,

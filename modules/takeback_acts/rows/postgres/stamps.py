@@ -21,7 +21,7 @@ SELECT coalesce((SELECT c.oid::int8 FROM pg_catalog.pg_class c WHERE c.relkind I
 _SHAPE = """
 SELECT pg_catalog.md5(pg_catalog.concat(
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, n.nspname, c.relname, c.relowner,
-            c.relhasrules, c.relforcerowsecurity, c.relispartition), ';' ORDER BY c.oid)
+            c.relhasrules, c.relrowsecurity, c.relforcerowsecurity, c.relispartition), ';' ORDER BY c.oid)
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't' AND c.oid >= 16384
             AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
@@ -38,8 +38,7 @@ SELECT pg_catalog.md5(pg_catalog.concat(
         WHERE NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
     (SELECT pg_catalog.concat_ws('/', pg_catalog.count(*), pg_catalog.max(i.indexrelid::int8))
         FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
-        WHERE i.indisunique AND c.relkind IN ('r', 'p')
-            AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
+        WHERE c.relkind IN ('r', 'p') AND NOT pg_catalog.starts_with(c.relname::text, 'takeback_')),
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', t.oid, t.tgenabled), ';' ORDER BY t.oid)
         FROM pg_catalog.pg_trigger t WHERE NOT t.tgisinternal
             AND NOT pg_catalog.starts_with(t.tgname::text, 'takeback_'))))
