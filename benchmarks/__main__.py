@@ -19,6 +19,7 @@ NAMES = (
     "client",
     "gate",
     "memory",
+    "rows",
     "journal",
 )
 
