@@ -80,13 +80,16 @@ class Store:
     ) -> None:
         await self.close()
 
-    async def transaction(self, fn: Callable[[Transaction], T]) -> T:
+    async def transaction(
+        self, fn: Callable[[Transaction], T], *, durable: Callable[[], None] | None = None
+    ) -> T:
         """Runs `fn(tx)` on the writer's thread and returns its result once that is durable.
 
         What `fn` raises undoes its own writes and nobody else's. When the caller is cancelled, a closure that
-        isn't through yet is undone; the cancellation goes on when its fate is known.
+        isn't through yet is undone; the cancellation goes on when its fate is known. `durable` is called on
+        the writer's thread as soon as the commit is; it must be quick and raise nothing.
         """
-        job = self.submit(fn)
+        job = self.submit(fn, durable=durable)
         try:
             return await job.wait()
         except asyncio.CancelledError:
@@ -95,7 +98,13 @@ class Store:
                 await _to_the_end(job.fate())
             raise
 
-    def submit(self, fn: Callable[[Transaction], T], *, ride: bool = False) -> Job[T]:
+    def submit(
+        self,
+        fn: Callable[[Transaction], T],
+        *,
+        ride: bool = False,
+        durable: Callable[[], None] | None = None,
+    ) -> Job[T]:
         """Queues `fn` without waiting; it is committed no later than anything queued after it.
 
         With `ride` it shares the commit of what is queued next, and begins one by itself only when nothing
@@ -103,7 +112,7 @@ class Store:
         `store.closed`. To be called on the loop's thread.
         """
         self._require_open()
-        job = Job(fn)
+        job = Job(fn, durable)
         self._queue.append(job)
         self._last = job
         if not ride:

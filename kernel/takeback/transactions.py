@@ -52,10 +52,11 @@ class Transaction:
 class Job(Generic[T]):
     """A closure on its way through the writer."""
 
-    __slots__ = ("_waiters", "abandoned", "emitted", "error", "fn", "result", "settled")
+    __slots__ = ("_waiters", "abandoned", "durable", "emitted", "error", "fn", "result", "settled")
 
-    def __init__(self, fn: Callable[[Transaction], T]) -> None:
+    def __init__(self, fn: Callable[[Transaction], T], durable: Callable[[], None] | None = None) -> None:
         self.fn = fn
+        self.durable = durable
         self.result: T | None = None
         self.error: BaseException | None = None
         self.emitted: Told = ()
@@ -98,10 +99,18 @@ def commit(connection: sqlite3.Connection, batch: Sequence[Job[Any]]) -> None:
         faults.point("store.ran")
         if connection.in_transaction:
             connection.execute("COMMIT")
+            _spread(batch)
     except BaseException as error:
         for job in batch:
             _fail(job, error)
         connection.rollback()
+
+
+def _spread(batch: Sequence[Job[Any]]) -> None:
+    """Tells those who wait on another thread, for whom the way by the loop would be a long one."""
+    for job in batch:
+        if job.durable is not None and job.error is None:
+            job.durable()
 
 
 def _run_first(connection: sqlite3.Connection, job: Job[Any]) -> None:

@@ -1,6 +1,7 @@
 """The store: transactions that are whole, durable and shared."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -540,3 +541,17 @@ async def test_a_job_that_rides_is_seen_by_readers_and_by_a_close(tmp_path):
         opened.submit(_add("last"), ride=True)
     async with await Store.open(tmp_path / "t.db") as opened:
         assert await opened.read(lambda db: db.execute("SELECT count(*) FROM note").fetchone()[0]) == 2
+
+
+async def test_who_asks_hears_on_the_writers_thread_of_what_is_durable_and_of_nothing_else(store):
+    heard = []
+
+    def hear(what):
+        with contextlib.closing(sqlite3.connect(store.path)) as db:
+            found = db.execute("SELECT count(*) FROM note WHERE text = ?", (what,)).fetchone()[0]
+        heard.append((what, found, threading.current_thread() is threading.main_thread()))
+
+    await store.transaction(_add("a"), durable=partial(hear, "a"))
+    with pytest.raises(LookupError):
+        await store.transaction(_add_then_raise("b"), durable=partial(hear, "b"))
+    assert heard == [("a", 1, False)]

@@ -126,7 +126,7 @@ async def test_a_confirmation_that_the_store_could_not_take_is_repeated_with_its
         raise TakebackError("store.full", "The disk is full", retryable=True)
 
     with monkeypatch.context() as patched:
-        patched.setattr(rows, "correct", full)
+        patched.setattr(rows, "confirm", full)
         act = await enter(at, a="1")
         assert told(await at.act(act)) == ("pending", "enter", [])
     await at.person().undo.run(id=await enter(at, b="1"))

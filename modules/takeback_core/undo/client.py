@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -10,6 +10,7 @@ import anyio
 
 from takeback.context import Context
 from takeback.errors import TakebackError
+from takeback_core.undo.early import hearing
 
 TouchedTriple = tuple[str, str, str]
 
@@ -102,25 +103,27 @@ async def begin(
     why: Iterable[str] = (),
     blobs: Iterable[str] = (),
     final_reason: str | None = None,
+    durable: Callable[[], None] | None = None,
 ) -> BegunAct:
     """Begin an act whose effect does not fit into the body of `act`; durable when it returns.
 
     It must be confirmed or abandoned. Acts of one owner stand in the order in which they were begun.
+    `durable` is called on the log's own thread the moment the intent is, also for who is cancelled then: for
+    an effect that waits on another thread. It must be quick and raise nothing.
     """
-    begun = await ctx.call(
-        "undo.begin",
-        {
-            "tool": tool,
-            "summary": summary,
-            "input": dict(input or {}),
-            "inverse_tool": inverse[0] if inverse else None,
-            "inverse_input": dict(inverse[1]) if inverse else {},
-            "touched": _touched(touched),
-            "why": list(why),
-            "blobs": list(blobs),
-            "final_reason": final_reason,
-        },
-    )
+    given = {
+        "tool": tool,
+        "summary": summary,
+        "input": dict(input or {}),
+        "inverse_tool": inverse[0] if inverse else None,
+        "inverse_input": dict(inverse[1]) if inverse else {},
+        "touched": _touched(touched),
+        "why": list(why),
+        "blobs": list(blobs),
+        "final_reason": final_reason,
+    }
+    with hearing(durable):
+        begun = await ctx.call("undo.begin", given)
     return BegunAct(begun.id)
 
 

@@ -11,7 +11,7 @@ from takeback.callers import Caller
 from takeback.context import Context
 from takeback.errors import RefusedError, UsageError
 from takeback.store import Job, Store, Transaction
-from takeback_core.undo import resources, rows
+from takeback_core.undo import early, resources, rows
 from takeback_core.undo.actors import Actors, unknown_act
 from takeback_core.undo.happenings import UndoRecorded
 from takeback_core.undo.inverse import InverseCheck
@@ -23,11 +23,15 @@ _MANY_UNSURE = 256
 
 
 class _Begun(NamedTuple):
-    """An act begun since the start: by whom, its state once it stands, and what is then told."""
+    """An act begun since the start: by whom, its state once it stands, and what is then told.
+
+    `foreseen` tells whether it was said what it would touch.
+    """
 
     by: str
     standing: State
     told: UndoRecorded | None
+    foreseen: bool
 
 
 class Recorder:
@@ -55,11 +59,11 @@ class Recorder:
                 self._tell(tx, row)
 
         faults.point("undo.recording")
-        await self._store.transaction(insert)
+        await self._store.transaction(insert, durable=early.asked())
         faults.point("undo.recorded")
         if state == "pending":
             standing: State = "final" if args.inverse_tool is None else "done"
-            self._begun_here[row["id"]] = _Begun(ctx.caller, standing, _happening(row))
+            self._begun_here[row["id"]] = _Begun(ctx.caller, standing, _happening(row), bool(args.touched))
         return Recorded(id=row["id"])
 
     async def confirm(self, ctx: Context, args: ConfirmAct) -> ActState:
@@ -99,9 +103,10 @@ class Recorder:
         answer = ActState(id=row_id, state=begun.standing)
 
         def confirm(tx: Transaction) -> ActState:
-            if rows.stands(tx, row_id, begun.standing):
-                if facts is not None:
-                    rows.correct(tx, row_id, facts.touched, facts.summary)
+            seq = rows.confirm(tx, row_id, begun.standing, facts.summary if facts else None)
+            if seq is not None:
+                if facts is not None and facts.touched is not None:
+                    rows.replace_touched(tx, seq, facts.touched, foreseen=begun.foreseen)
                 if begun.told is not None:
                     tx.emit(begun.told)
             return answer

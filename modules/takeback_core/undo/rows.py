@@ -176,9 +176,10 @@ def insert(db: Database, row: dict[str, Any], touched: Iterable[Touched], blobs:
     return seq
 
 
-def replace_touched(db: Database, seq: int, touched: Iterable[Touched]) -> None:
-    """Write what an act touched anew, from what really happened."""
-    db.execute("DELETE FROM undo_touched WHERE act = ?", (seq,))
+def replace_touched(db: Database, seq: int, touched: Iterable[Touched], *, foreseen: bool = True) -> None:
+    """Write what an act touched anew, from what really happened; `foreseen` if any of it was written."""
+    if foreseen:
+        db.execute("DELETE FROM undo_touched WHERE act = ?", (seq,))
     _insert_touched(db, seq, touched)
 
 
@@ -221,6 +222,16 @@ def stands(db: Database, row_id: str, state: str) -> bool:
     """Give a pending row another state; whether it was pending."""
     sql = "UPDATE undo_acted SET state = ? WHERE id = ? AND state = 'pending'"
     return db.execute(sql, (state, row_id)).rowcount == 1
+
+
+def confirm(db: Database, row_id: str, state: str, summary: str | None) -> int | None:
+    """Give a pending row another state, and other words where there are some; its seq if it was pending."""
+    sql = (
+        "UPDATE undo_acted SET state = ?, summary = coalesce(?, summary)"
+        " WHERE id = ? AND state = 'pending' RETURNING seq"
+    )
+    found = db.execute(sql, (state, summary, row_id)).fetchall()
+    return int(found[0][0]) if found else None
 
 
 def correct(db: Database, row_id: str, touched: Iterable[Touched] | None, summary: str | None = None) -> None:
