@@ -24,6 +24,7 @@ from takeback_acts.rows.models import Done, RowKey
 from takeback_acts.rows.naming import Leaving, Naming
 from takeback_acts.rows.resources import Triple, parse
 from takeback_acts.rows.sessions.session import Session
+from takeback_acts.rows.workers import Work
 from takeback_core.undo import BegunAct, abandon, begin, confirm
 
 _TOLD = 100
@@ -87,53 +88,50 @@ class Actor:
         about = {"table": plan.table}
         entry = Entry(ids.new(), moments.stamp(), ctx.session or "", ctx.turn or "", plan.tool, about)
         gate, files = Gate(), self._naming.of(ctx, connection.name, plan.tool, entry.id)
-        work = connection.worker.submit(partial(self._perform, ctx, connection, entry, plan, gate, files))
-        opening = asyncio.ensure_future(self._begin(ctx, connection.name, entry, plan))
+        opening = asyncio.ensure_future(self._begin(ctx, connection.name, entry, plan, gate))
+        work: Work[Outcome | None] | None = None
         try:
+            # The intent goes to the disk first: what the other thread does then takes no longer than that.
+            await asyncio.sleep(0)
+            work = connection.worker.submit(partial(self._perform, ctx, connection, entry, plan, gate, files))
             opened = await asyncio.shield(opening)
+            outcome = await connection.worker.outcome(work, seconds=self._settings.statement_seconds)
         except BaseException:
             gate.shut()
             with anyio.CancelScope(shield=True):
-                await _over(work.future)
-                await self._let_go(ctx, opening)
-                await files.end(gone=False)
-            raise
-        gate.open()
-        try:
-            outcome = await connection.worker.outcome(work, seconds=self._settings.statement_seconds)
-        except BaseException as error:
-            with anyio.CancelScope(shield=True):
-                await self._settle(ctx, opened, work.future, error)
-                await files.end(gone=_has_happened(work.future))
+                if work is not None:
+                    await connection.worker.stop(work)
+                await self._settle(ctx, opening, work)
+                await files.end(gone=work is not None and _has_happened(work.future))
             raise
         with anyio.CancelScope(shield=True):
             await self._close(ctx, opened, outcome)
             await files.end(gone=True)
         return opened, outcome
 
-    async def _begin(self, ctx: Context, database: str, entry: Entry, plan: Plan) -> BegunAct:
+    async def _begin(self, ctx: Context, database: str, entry: Entry, plan: Plan, gate: Gate) -> BegunAct:
         inverse = {"database": database, "entry": entry.id, "only": None}
-        given = {"database": database, **plan.input}
         return await begin(
-            ctx, tool=plan.tool, input=given, summary=plan.summary, inverse=("rows.restore", inverse)
+            ctx,
+            tool=plan.tool,
+            input={"database": database, **plan.input},
+            summary=plan.summary,
+            inverse=("rows.restore", inverse),
+            durable=gate.open,
         )
 
-    async def _let_go(self, ctx: Context, opening: asyncio.Future[BegunAct]) -> None:
-        with suppress(TakebackError):
-            opened = await opening
-            opened.nothing_is_left()
-            await abandon(ctx, opened)
-
     async def _settle(
-        self, ctx: Context, opened: BegunAct, future: asyncio.Future[Outcome | None], error: BaseException
+        self, ctx: Context, opening: asyncio.Future[BegunAct], work: Work[Outcome | None] | None
     ) -> None:
-        """Who was cancelled, or whose time was over, may have been through all the same."""
-        if _has_happened(future):
-            await self._close(ctx, opened, future.result())
-            return
-        if not isinstance(error, TakebackError) or error.code != "rows.unsure":
-            opened.nothing_is_left()
-        await abandon(ctx, opened)
+        """Who was refused or cancelled, or whose time was over, may have been through all the same."""
+        with suppress(TakebackError):  # the log did not take it, and then it has not happened
+            opened = await opening
+            if work is not None and _has_happened(work.future):
+                await self._close(ctx, opened, work.future.result())
+                return
+            if work is None or not _is_unsure(work.future):
+                opened.nothing_is_left()
+            await abandon(ctx, opened)
 
     async def _close(self, ctx: Context, opened: BegunAct, outcome: Outcome | None) -> None:
         if outcome is None:
@@ -245,5 +243,7 @@ def _has_happened(future: asyncio.Future[Outcome | None]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-async def _over(future: asyncio.Future[Any]) -> None:
-    await asyncio.wait([future])
+def _is_unsure(future: asyncio.Future[Outcome | None]) -> bool:
+    """Whether its connection was lost while it was being committed."""
+    raised = future.exception()
+    return isinstance(raised, TakebackError) and raised.code == "rows.unsure"

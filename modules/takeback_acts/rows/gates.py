@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import threading
+import queue
 
 from takeback.errors import TakebackError
 
 
 class Gate:
-    """Opened or shut once, by the loop; passed once, by the worker's thread."""
+    """Opened by the thread that wrote the log, or shut by the loop; passed once, by the worker's thread."""
+
+    __slots__ = ("_said", "_shut")
 
     def __init__(self) -> None:
-        self._told = threading.Event()
-        self._open = False
+        self._said: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._shut = False
 
     def open(self) -> None:
         """The intent is durable: what was made ready may come true."""
-        self._open = True
-        self._told.set()
+        self._said.put(None)
 
     def shut(self) -> None:
-        """The log would not have it, or nobody wants it any more."""
-        self._told.set()
+        """The log would not have it, or nobody wants it any more; too late for who has passed."""
+        self._shut = True
+        self._said.put(None)
 
     def passing(self, seconds: float) -> None:
         """Wait for the word; raises TakebackError `rows.not_begun` when it is no, or does not come."""
-        self._told.wait(seconds)
-        if not self._open:
+        try:
+            self._said.get(timeout=seconds)
+        except queue.Empty:
+            self._shut = True
+        if self._shut:
             raise TakebackError(
                 "rows.not_begun",
                 "The log did not take the act, so it was rolled back",

@@ -140,11 +140,11 @@ class Worker(Generic[S]):
         try:
             await asyncio.wait((work.future,), timeout=seconds)
         except asyncio.CancelledError:
-            await self._stop(work)
+            await self.stop(work)
             raise
         if work.future.done():
             return work.future.result()
-        await self._stop(work)
+        await self.stop(work)
         if work.future.exception() is None:
             return work.future.result()
         raise deadline(self.name, seconds) from None
@@ -159,12 +159,12 @@ class Worker(Generic[S]):
         with anyio.CancelScope(shield=True):
             await asyncio.to_thread(thread.join)
 
-    async def _stop(self, work: Work[T]) -> None:
+    async def stop(self, work: Work[T]) -> None:
+        """End a closure, and wait until it has: it may be through all the same."""
         with anyio.CancelScope(shield=True):
             while not work.future.done():
                 await asyncio.to_thread(work.stop)  # it may have to ask a server
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(_over(work)), _AGAIN)
+                await asyncio.wait((work.future,), timeout=_AGAIN)
 
     # ------------------------------------------------------------------ on the thread
 
@@ -231,10 +231,6 @@ def deadline(name: str, seconds: float) -> TakebackError:
         f"A statement on database {name} did not end within {seconds:g} s and was rolled back",
         "Ask for less at once, or raise [rows] statement_seconds.",
     )
-
-
-async def _over(work: Work[Any]) -> None:
-    await asyncio.wait([work.future])
 
 
 def _deliver(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

@@ -118,3 +118,36 @@ def test_who_connects_nothing_loads_nothing(heavy):
     script = "import sys, takeback_acts.rows.module; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert heavy not in ran.stdout.split()
+
+
+@pytest.mark.parametrize("place", ["store.begun", "store.ran", "store.committed"])
+async def test_who_goes_away_while_the_log_is_written_leaves_it_true(bench, place):
+    """The writer of the log stands while the caller is cancelled, and may be through by then."""
+    reached, go_on = anyio.Event(), threading.Event()
+
+    def stand(name):
+        if name == place and not go_on.is_set():
+            anyio.from_thread.run_sync(reached.set, token=token)
+            assert go_on.wait(20)
+
+    token = anyio.lowlevel.current_token()
+    before = bench.dump()
+    stop = faults.install(stand)
+    try:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(bench.agent().call, "rows.delete", {"table": "skill", "key": 1})
+                await reached.wait()
+                tasks.cancel_scope.cancel()
+                go_on.set()
+    finally:
+        go_on.set()
+        stop()
+    acts = await bench.acts()
+    standing = [act for act in acts if act.state == "done"]
+    assert {act.state for act in acts} <= {"done", "abandoned"}
+    assert bool(standing) == (bench.dump() != before)
+    for act in standing:
+        assert act.touched
+        await bench.undo(act.id)
+    assert bench.dump() == before

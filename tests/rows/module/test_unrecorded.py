@@ -53,3 +53,16 @@ async def test_an_undo_that_came_true_stands_though_its_rows_could_not_be_confir
     assert {(await bench.person().undo.show(id=one)).act.state for one in acts} == {"undone"}
     await bench.person().undo.redo(id=outcome.act)
     assert bench.sql("SELECT level FROM skill WHERE id = 1") == [(8,)]
+
+
+@pytest.mark.parametrize("place", ["undo.recording", "store.begun", "store.ran"])
+async def test_an_act_that_the_log_does_not_take_changes_nothing(bench, place):
+    before = bench.dump()
+    stop = fail_at(place)
+    with pytest.raises(TakebackError):
+        await bench.agent().rows.update(table="skill", key=1, set={"level": 7})
+    stop()
+    assert bench.dump() == before
+    assert await bench.acts() == []
+    await bench.agent().rows.update(table="skill", key=1, set={"level": 7})
+    assert [act.state for act in await bench.acts()] == ["done"]
