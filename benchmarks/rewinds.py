@@ -8,13 +8,13 @@ import tempfile
 import time
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from typing import Any
 
 from benchmarks.acts import connected
 from benchmarks.databases import BODY, Database, Postgres, Sqlite, postgres
 from benchmarks.measure import Figure, compare
 from takeback import moments
 from takeback_acts.rows import ids
-from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.entries import Entry
 from takeback_acts.rows.journal import Ledger
 
@@ -28,7 +28,7 @@ class Rewinder:
     """A database with 10,000 acts in its journal: a third each have added, changed and deleted a row."""
 
     def __init__(self, database: Database) -> None:
-        self.link: Link = database.link()
+        self.link: Any = database.link()
         self.dialect = database.dialect
         self.ledger = Ledger(self.dialect, self.dialect.catalog(self.link))
         self._random = random.Random(1)
