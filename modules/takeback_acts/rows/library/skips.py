@@ -41,11 +41,11 @@ class Skips:
     def widen(self, effects: Iterable[Effect]) -> bool:
         """Takes conflicts in; whether that was anything new."""
         before = self._size()
-        parts, rows = frozenset(self.parts), frozenset(self.rows)
+        parts, rows, still = frozenset(self.parts), frozenset(self.rows), frozenset(self.still)
         for effect in effects:
             table, key = effect.table, effect.key
             if not key:
-                self._take_in_constraint(effect)
+                self._take_in_constraint(effect, still)
             elif table not in self.catalog.tables or (table, key) in rows:
                 self.tables.add(table)
             elif effect.action == "gone" or (table, key, effect.column) in parts:
@@ -57,13 +57,13 @@ class Skips:
     def _size(self) -> int:
         return len(self.parts) + len(self.rows) + len(self.tables) + len(self.still)
 
-    def _take_in_constraint(self, effect: Effect) -> None:
-        named = self._foreign_key(effect)
-        tables = {effect.table, named.to} if named is not None else {effect.table}
-        if not effect.table:
-            return
-        self.tables |= tables if tables <= self.still else set()
-        self.still |= tables
+    def _take_in_constraint(self, effect: Effect, still: frozenset[str]) -> None:
+        if effect.table:
+            named = self._foreign_key(effect)
+            tables = {effect.table} if named is None else {effect.table, named.to}
+            if tables <= still:
+                self.tables |= tables
+            self.still |= tables
 
     def _foreign_key(self, effect: Effect) -> ForeignKey | None:
         table = self.catalog.tables.get(effect.table)
