@@ -200,7 +200,12 @@ class Talk:
                         Hands(session).do(op, "")
                 session.commit()
             made = {(row.table, row.key["id"]) for row in act.changes if row.operation == "insert"}
-            self.past.append(("made", made))
+            held = {
+                (row.table, row.key["id"], name, repr(value))
+                for row in act.changes
+                for name, value in [*(row.before or {}).items(), *(row.after or {}).items()]
+            }
+            self.past.append(("made", made, held))
 
     def hand(self, op):
         before = self.rows()
@@ -226,7 +231,8 @@ class Talk:
             self.past = [*self.past[:start], *by_hand]
             self._as_planned(plan, before)
             if not plan.skipped:
-                assert self.rows() == _with(then, since)
+                again = _again(since)
+                assert _but(self.rows(), again) == _but(_with(then, since), again)
             else:
                 self._survived(before, by_hand)
                 self.past.clear()
@@ -285,6 +291,29 @@ def row_of(row):
 def _told(rows):
     """Prices are numbers to one and texts to another."""
     return {place: {name: str(value) for name, value in row.items()} for place, row in rows.items()}
+
+
+def _again(since):
+    """The places where a person set again what the agent had found or left there: whether they meant to take
+    it back, or meant it, no value tells."""
+    held, found = set(), set()
+    for each in since:
+        if each[0] == "made":
+            held |= each[2]
+        elif each[0] == "set" and each[3] is not None:
+            table, id = each[1]
+            found |= {
+                (each[1], name) for name, value in each[3].items() if (table, id, name, repr(value)) in held
+            }
+    return found
+
+
+def _but(rows, places):
+    """The rows without some of their columns."""
+    return {
+        place: {name: value for name, value in row.items() if name == "id" or (place, name) not in places}
+        for place, row in rows.items()
+    }
 
 
 def _with(rows, since):

@@ -8,9 +8,11 @@ from takeback_acts.rows.changes import Change
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.entries import Entry, Stored
 from takeback_acts.rows.journal import Ledger
+from takeback_acts.rows.library.inserts import inserts
 from takeback_acts.rows.library.postgres import AppPostgres
 from takeback_acts.rows.library.sqlite import AppSqlite
 from takeback_acts.rows.rules import Rules
+from takeback_acts.rows.tables import Catalog
 
 AppDialect = AppSqlite | AppPostgres
 
@@ -39,6 +41,13 @@ class AppLedger(Ledger):
         if changes:
             self._add(link, entry, "act", changes, ())
         return changes
+
+    def _captured(self, link: Link, catalog: Catalog) -> list[Change]:
+        events = self.dialect.collect(link, catalog)
+        if inserts(events, catalog) and events[0].table not in self.rules.outside:
+            return [Change(*event) for event in events]
+        self.dialect.handed = events
+        return super()._captured(link, catalog)
 
     def close(self, link: Link, stored: Sequence[Stored], id: str) -> None:
         """Entries of which parts were left alone are taken back all the same: nobody comes for the rest."""

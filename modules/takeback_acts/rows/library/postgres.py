@@ -9,9 +9,11 @@ from typing import Any
 from takeback_acts.rows.changes import Event
 from takeback_acts.rows.dialect import Link
 from takeback_acts.rows.library.failures import missing, schema_changed
+from takeback_acts.rows.library.inserts import inserts
 from takeback_acts.rows.library.place import Place
 from takeback_acts.rows.postgres import capture, stamps, triggers
 from takeback_acts.rows.postgres.dialect import PostgresDialect
+from takeback_acts.rows.postgres.order import ordered
 from takeback_acts.rows.postgres.tables import PostgresCatalog
 from takeback_acts.rows.postgres.types import SETTINGS
 from takeback_acts.rows.tables import Catalog
@@ -24,7 +26,8 @@ _ARMED = "pg_catalog.current_setting('takeback.spilt', true), " + ", ".join(
     for name, value in {"act": "takeback", "rows": "", "spilt": ""}.items()
 )
 _NEWEST = f", (SELECT s.newest FROM ({stamps.stamp_sql(())}) AS s(newest, armed, wider))"
-_DISARMED = ", pg_catalog.set_config('takeback.act', '', true)"
+_COLLECT = triggers.COLLECT.rstrip() + _NEWEST
+_COLLECT_LAST = _COLLECT + ", pg_catalog.set_config('takeback.act', '', true)"
 _HOME = "SELECT pg_catalog.to_regclass('takeback_journal') IS NOT NULL"
 _DEFERRED = """
 SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', n.nspname, k.conname), ', ')
@@ -42,6 +45,7 @@ class AppPostgres(PostgresDialect):
         super().__init__(frozenset(outside))
         self._place = place
         self._ending: bool | None = None
+        self.handed: list[Event] | None = None
 
     def known(self, link: Link) -> Catalog:
         """The tables, from the last time if somebody looked already."""
@@ -62,12 +66,19 @@ class AppPostgres(PostgresDialect):
         if self._place.catalog is None:
             catalog = self.known(link)
         elif self._place.installed is catalog:
-            row = link.execute(f"{stamps.stamp_sql(catalog.tables.values())}, {_ARMED}")[0]
+            row = link.execute(self._beginning(catalog))[0]
             if stamps.unchanged(catalog, tuple(row[:3])) and row[3] != "on":
                 return catalog
             catalog = self._place.catalog = self.catalog(link)
         self.arm(link, catalog, act_id)
         return catalog
+
+    def _beginning(self, catalog: Catalog) -> str:
+        known = self._place.beginning
+        if known is None or known[0] is not catalog:
+            sql = f"{stamps.stamp_sql(catalog.tables.values())}, {_ARMED}"
+            known = self._place.beginning = (catalog, sql)
+        return known[1]
 
     def is_home(self, link: Link) -> bool:
         """Whether the journal's table is there."""
@@ -92,10 +103,16 @@ class AppPostgres(PostgresDialect):
         capture.arm(link, act_id)
 
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
+        if self.handed is not None:
+            handed, self.handed = self.handed, None
+            return handed
         if self._ending is None:
             return super().collect(link, catalog)
         asking = _Asking(link, last=self._ending)
-        events = super().collect(asking, catalog)
+        assert isinstance(catalog, PostgresCatalog)
+        events = capture.collect(asking, catalog)
+        if not inserts(events, catalog):
+            events = ordered(events, catalog.tables)
         if asking.newest != catalog.stamp:
             raise schema_changed()
         return events
@@ -176,15 +193,14 @@ class _Asking(_Through):
 
     def __init__(self, link: Link, *, last: bool) -> None:
         super().__init__(link)
-        self._more = _NEWEST + (_DISARMED if last else "")
+        self._sql, self._width = (_COLLECT_LAST, 2) if last else (_COLLECT, 1)
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         if sql != triggers.COLLECT:
             return super().execute(sql, params)
-        row = super().execute(sql.rstrip() + self._more)[0]
-        width = 2 if self._more != _NEWEST else 1
-        self.newest = row[-width]
-        return [row[:-width]]
+        row = super().execute(self._sql)[0]
+        self.newest = row[-self._width]
+        return [row[: -self._width]]
 
 
 def _set(link: Link, values: dict[str, str]) -> None:

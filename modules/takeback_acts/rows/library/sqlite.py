@@ -26,6 +26,7 @@ class AppSqlite(SqliteDialect):
         self._recursive: int | None = None
         self._covering: Covering | None = None
         self._ending: bool | None = None
+        self.handed: list[Event] | None = None
 
     # -- the schema ----------------------------------------------------------------------------------------
 
@@ -96,6 +97,9 @@ class AppSqlite(SqliteDialect):
         return covering
 
     def collect(self, link: Link, catalog: Catalog) -> list[Event]:
+        if self.handed is not None:
+            handed, self.handed = self.handed, None
+            return handed
         if self._ending is not None and introspection.stamp(link) != catalog.stamp:
             raise schema_changed()
         events = super().collect(link, catalog)

@@ -42,7 +42,7 @@ class AsyncpgLink:
         try:
             if params:
                 sql = _numbered(sql, tuple(map(type, params)))
-            if _CHANGES.match(sql) or (not params and ";" in _TEXT.sub("", sql)):
+            if _tells_count(sql, alone=not params):
                 told = await self._connection.execute(sql, *params)
                 number = _NUMBER.search(told)
                 self._rowcount = int(number[1]) if number else 0
@@ -77,6 +77,12 @@ class AsyncpgDriver:
     def autocommits(self) -> bool:
         """Whether each statement is a transaction of its own."""
         return bool(self._adapter.autocommit)
+
+
+@lru_cache(512)
+def _tells_count(sql: str, *, alone: bool) -> bool:
+    """Whether it is a change, or several statements in one, of which asyncpg tells how they ended."""
+    return bool(_CHANGES.match(sql)) or (alone and ";" in _TEXT.sub("", sql))
 
 
 @lru_cache(512)
